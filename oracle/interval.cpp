@@ -52,8 +52,9 @@ class Errors {
     }
     for (const auto key : priced.kernels.decompressions) add_kernel(key, 1);
     for (const auto key : priced.kernels.updates) add_kernel(key, 1);
-    for (const auto* sent : {&priced.messages, &priced.gathers})
-      for (const PricedMessage& message : *sent) add_message(message.estimate, message.wire, 1, messages_);
+    for (const PricedMessage& message : priced.messages)
+      add_message(message.estimate, message.wire, stage.reduces_each ? micro_batches : 1, messages_);
+    for (const PricedMessage& gather : priced.gathers) add_message(gather.estimate, gather.wire, 1, messages_);
     for (std::size_t u = 0; u < stage.units.size(); ++u)
       add_message(priced.unit_gathers[u].estimate, priced.unit_gathers[u].wire,
                   micro_batches * times_gathered(stage, stage.units[u]), messages_);

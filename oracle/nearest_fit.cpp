@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "oracle/memory/least_state.h"
+#include "oracle/plan/zero.h"
 #include "oracle/predict.h"
 #include "oracle/smaller_plans.h"
 
@@ -137,6 +138,9 @@ class FitSearch {
       Strategy split = asked_;
       split.accumulation = parts;
       if (find_that(here_, split)) result_.micro_batches = parts;
+      if (result_.micro_batches) return;
+      split.reduce_each = true;  // else several make gradients whole
+      if (!asked_.reduce_each && check_reduce_each(split) && find_that(here_, split)) result_.micro_batches = parts;
       if (result_.micro_batches) return;
     }
   }

@@ -87,7 +87,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;
-  prediction.reduce_each = strategy.reduce_each;
+  prediction.reduce_each = strategy.reduces_each();
   prediction.offload = offload_text(strategy);
   if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);

@@ -27,12 +27,11 @@ SmallerPlans resplit(const Strategy& strategy) {
   SmallerPlans pipelines, tensors, both;
   for (const int p : divisors(strategy.data))
     for (const int t : divisors(strategy.data / p)) {
-      if (p * t == 1 || (p > 1 && !strategy.stage_starts.empty())) continue;
+      if (p * t == 1 || (p > 1 && (!strategy.stage_starts.empty() || strategy.reduce_each))) continue;
       Strategy s = strategy;
       s.pipeline *= p;
       s.tensor *= t;
       s.data /= p * t;
-      if (p > 1) s.reduce_each = false;
       // So many stages keep their devices busy with as many micro-batches, which stay as large as they were. Tensor
       // ranks alone take what all of them had at once, and hold as much of it as before.
       if (p > 1) s.accumulation *= p * t;
@@ -46,13 +45,19 @@ SmallerPlans resplit(const Strategy& strategy) {
 SmallerPlans sharing_state(const Strategy& strategy) {
   SmallerPlans all{{strategy, 0}};
   const bool replicas = strategy.data > 1 || strategy.samplers() > 1;
-  for (int zero = strategy.zero + 1; replicas && zero <= 3; ++zero) {
-    all.push_back({strategy, 1});
+  const auto add = [&](int zero, bool each, int changes) {
+    all.push_back({strategy, changes});
     all.back().strategy.zero = zero;
+    all.back().strategy.reduce_each = each;
+  };
+  for (int zero = strategy.zero; replicas && zero <= 3; ++zero) {
+    const int changes = zero > strategy.zero ? 1 : 0;
+    if (changes > 0) add(zero, strategy.reduce_each, changes);
+    Strategy each = strategy;
+    each.zero = zero;
+    each.reduce_each = true;
+    if (!strategy.reduce_each && check_reduce_each(each)) add(zero, true, changes + 1);
   }
-  Strategy each = strategy;
-  each.reduce_each = true;
-  if (replicas && !strategy.reduce_each && check_reduce_each(each)) all.push_back({std::move(each), 1});
   return all;
 }
 

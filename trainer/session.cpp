@@ -123,6 +123,8 @@ double Session::take(const Turn& turn, StepTimes& times) {
   else
     sent = stage.backward(turn, std::move(arrived));
   (forward ? times.forward : times.backward) += watch.lap();
+  stage.add_up();
+  times.exchange += watch.lap();
   links_.send(turn, sent);
   return loss;
 }

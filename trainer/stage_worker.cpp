@@ -216,7 +216,7 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
   if (spans_) spans_->end_backward();
   if (closes) passes_.erase(turn.micro_batch);
   if (reduces) pack();
-  if (reduces && !last) add_up();
+  adds_up_ = reduces && !last;
   return back;
 }
 
@@ -248,8 +248,8 @@ void StageWorker::begin_exchange(bool first) {
     if (shards) shards->begin(now_, first || !stage().reduces_each);
 }
 
-// A micro-batch's parts, before the next one begins.
 void StageWorker::add_up() {
+  if (!std::exchange(adds_up_, false)) return;
   finish_exchange();
   wake();
   if (emulated_) emulated_->run(emulated_->times().part_sums);

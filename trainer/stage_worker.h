@@ -45,6 +45,8 @@ class StageWorker {
   double forward(const Turn& turn, std::vector<at::Tensor> received, std::vector<at::Tensor>& sent);
   // A backward turn of any kind: from the gradients of what was sent to those of what was received.
   std::vector<at::Tensor> backward(const Turn& turn, std::vector<at::Tensor> gradients);
+  // After it: where the micro-batch's gradients are reduced and others are to come, waits for their sums.
+  void add_up();
   // Of a device beside the host, where forward() gives 0: the step's losses, once the device is done.
   double late_losses();
 
@@ -100,7 +102,6 @@ class StageWorker {
   std::vector<at::Tensor> run_backward(Pass& pass, std::vector<at::Tensor> gradients);
   // Of a micro-batch's gradients; not the `first` of a step that exchanges each: added to what came before.
   void begin_exchange(bool first);
-  void add_up();
   void pack();
 
   const Plan* plan_;
@@ -120,6 +121,7 @@ class StageWorker {
 
   std::int64_t step_ = 0;
   int closed_ = 0;              // backwards of the step that are over
+  bool adds_up_ = false;        // before the next turn
   std::map<int, Pass> passes_;  // by micro-batch
   std::vector<at::Tensor> losses_;
   Recorder* recorder_ = nullptr;

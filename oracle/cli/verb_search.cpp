@@ -26,7 +26,7 @@ std::vector<Option> fixed_options() {
   std::vector<Option> options = strategy_options();
   std::erase_if(options, [](const Option& option) {
     return std::ranges::count(std::array{"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages",
-                                         "--zero", "--recompute"},
+                                         "--zero", "--reduce-each", "--recompute"},
                               option.name) > 0;
   });
   return options;

@@ -94,6 +94,7 @@ void exchanges(const Found& f, Limits& limits) {
   add_cost(f, gradients, limit_name::gradient_exchange, axes_text(f, axes_of_gradients(f)),
            those_that_suit({{"more samples a device to hide behind", overlapped},
                             {"an exchange beside backward (no --no-overlap)", !overlapped},
+                            {"one after the last micro-batch (no --reduce-each)", s.reduces_each()},
                             {"a faster network"}}),
            limits);
   add_cost(f, norms.time, limit_name::gradient_norms, axes_text(f, norms.axes),

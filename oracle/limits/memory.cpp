@@ -1,4 +1,7 @@
 // What a device can hold, and what of it nothing fills.
+#include <algorithm>
+#include <vector>
+
 #include "oracle/limits/finders.h"
 #include "oracle/plan/zero.h"
 
@@ -8,7 +11,9 @@ namespace {
 bool could_reduce_each(const Plan& plan) {
   Strategy each = plan.strategy;
   each.reduce_each = true;
-  return !plan.strategy.reduce_each && each.accumulation > 1 && check_reduce_each(each);
+  const std::vector<GradientSync>& gradients = plan.stages.front().gradients;
+  return !plan.strategy.reduce_each && each.reduces_each() && check_reduce_each(each) && !gradients.empty() &&
+         std::ranges::all_of(gradients, &GradientSync::sharded);
 }
 
 }  // namespace

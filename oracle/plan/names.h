@@ -32,6 +32,7 @@ std::string kept_name(std::size_t segment, OffloadCopy::Way way);    // "read ke
 inline constexpr std::string_view shared_parameters_name = "all-reduce shared parameters";  // of several stages
 inline constexpr std::string_view gradients_name = "exchange gradients";  // all that are after the last turn
 inline constexpr std::string_view gather_name = "gather what was updated";
+inline constexpr std::string_view part_sums_name = "add up parts of gradients";  // of two micro-batches
 // From buckets, once all are reduced; before that out of the form in which they came.
 inline constexpr std::string_view copies_back_name = "copy gradients back";
 inline constexpr std::string_view optimizer_name = "optimizer";

@@ -171,11 +171,12 @@ class SpanWriter {
 
   // Before it, where the device has nothing to do until it begins, its launch.
   void add_task(std::size_t i) {
-    const auto& [step, turn, exchange, again, unit] = program_.origins[i];
+    const auto& [step, turn, exchange, again, unit, sums] = program_.origins[i];
     const Turn::Kind pass = again ? Turn::Kind::forward : turn.kind;
     const bool forward = pass == Turn::Kind::forward;
-    const std::string name = unit ? unit_copy_name(*unit)
-                                  : (again ? "recompute " : "") + pass_name(graph_, stage_, stage_.steps[step], pass);
+    const std::string name = unit   ? unit_copy_name(*unit)
+                             : sums ? std::string(part_sums_name)
+                                    : (again ? "recompute " : "") + pass_name(graph_, stage_, stage_.steps[step], pass);
     const Span& span = run_.tasks[i];
     std::size_t after = i == 0 ? NamedSpan::nothing : of_task_.back();
     const Seconds free = i == 0 ? Seconds{} : run_.tasks[i - 1].end;
@@ -185,6 +186,7 @@ class SpanWriter {
     }
     of_task_.push_back(spans_.size());
     const Kind kind = unit       ? Kind::unit_copy
+                      : sums     ? Kind::update
                       : exchange ? (forward ? Kind::exchange_forward : Kind::exchange_backward)
                                  : (forward ? Kind::forward : Kind::backward);
     spans_.push_back({name, exchange ? communication_track : compute_track, span, kind, step, turn.micro_batch, after});

@@ -189,6 +189,7 @@ class ProgramBuilder {
     for (Buckets& buckets : buckets_) buckets.next = std::exchange(first, buckets.end);
     needed_ = program_.messages.size();
     add(sum(priced_.kernels.part_sums), static_cast<double>(priced_.kernels.part_sums.size()) * priced_.bare_launch, 0);
+    program_.origins.back().sums = true;
   }
 
   void forward() {

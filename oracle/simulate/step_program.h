@@ -24,6 +24,7 @@ struct StepProgram {
     bool exchange = false;
     bool again = false;                    // forward, for backward's sake
     std::optional<std::size_t> unit = {};  // the rank's part is copied into what is gathered of it
+    bool sums = false;                     // parts of two micro-batches' gradients are added up
   };
   std::vector<Origin> origins;  // of each task
   struct Sent {

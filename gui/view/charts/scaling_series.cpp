@@ -20,6 +20,7 @@ Strategy whole(const Strategy& from) {
   strategy.sequence = false;
   strategy.accumulation = 1;
   strategy.zero = strategy.zero_ranks = 0;
+  strategy.reduce_each = false;
   return strategy;
 }
 

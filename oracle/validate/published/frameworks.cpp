@@ -243,12 +243,17 @@ void set_flash_attention(const Row& row, FrameworkRecipe& recipe) {
 // Parts of gradients are all that PyTorch's FSDP keeps between micro-batches (of FSDP2 pytorch's #126166 says so)
 // unless its user asks for no_sync, which Composer (distributed/dist_strategy.py, ddp_sync_context) and metaseq do not,
 // but Accelerate (accumulate()) and Lit-GPT (no_backward_sync()) do. DeepSpeed refuses no_sync from stage 2 on
-// (runtime/engine.py), and stage 3 exchanges beside backward unless told otherwise (its documentation, overlap_comm).
+// (runtime/engine.py), and exchanges while backward goes on: beside it where overlap_comm says so, as stage 3 does
+// unless told otherwise.
 void set_sharded(const Row& row, FrameworkRecipe& recipe) {
   const auto is = [&](std::string_view word) { return says(row.framework, word); };
   const bool fully_sharded = is("fsdp") || recipe.kind == FrameworkKind::fsdp || recipe.kind == FrameworkKind::nemo;
-  recipe.reduce_each = is("deepspeed") || (fully_sharded && !is("accelerate") && !is("lit-gpt") && !is("litgpt"));
-  if (is("deepspeed") && row.zero == 3) recipe.exchange = GradientExchange::overlapped;
+  recipe.reduce_each =
+      is("deepspeed") || (fully_sharded && !is("accelerate") && !is("trainer") && !is("lit-gpt") && !is("litgpt"));
+  if (!is("deepspeed") || row.zero.value_or(0) < 2) return;
+  std::erase(recipe.assumed, "gradients exchanged after backward");
+  recipe.exchange = GradientExchange::overlapped;
+  recipe.assumed.emplace_back("gradients exchanged beside backward");
 }
 
 }  // namespace

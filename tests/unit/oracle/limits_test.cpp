@@ -137,6 +137,11 @@ TEST_F(Limits, WholeGradientsCanBeParts) {
   strategy.reduce_each = true;
   predict_for(test::mlp({4, 512, 512, 3}, 2), "data=2");
   EXPECT_THAT(at("memory").relief, testing::Not(testing::HasSubstr("--reduce-each")));
+  EXPECT_THAT(at("gradient exchange").relief, testing::HasSubstr("no --reduce-each"));
+  strategy = {};
+  strategy.zero = 2, strategy.accumulation = 2;
+  predict_for(test::mlp({4, 512, 512, 3}, 2), "tensor=2");  // there is nobody to share with
+  EXPECT_THAT(at("memory").relief, testing::Not(testing::HasSubstr("--reduce-each")));
 }
 
 // small-cnn, a half of each image on each of two ranks, twice. Weights of the convolutions, 160 + 4640 of 38,282, have gradients of

@@ -158,8 +158,11 @@ TEST(SmallerPlans, ReduceEachMicroBatchsGradients) {
   EXPECT_TRUE(plans.front().reduce_each || plans[1].reduce_each) << "one change of its own";
   for (const Strategy& plan : plans)
     EXPECT_FALSE(plan.reduce_each && (plan.stages() > 1 || plan.accumulation == 1)) << told(plan);
-  s.reduce_each = true;
-  for (const Strategy& plan : smaller_plans(s, true)) EXPECT_EQ(plan.reduce_each, plan.stages() == 1) << told(plan);
+  s.reduce_each = true;  // what is asked for stays
+  for (const Strategy& plan : smaller_plans(s, true)) EXPECT_TRUE(plan.reduce_each && plan.stages() == 1) << told(plan);
+  s.reduce_each = false, s.zero = 1;
+  EXPECT_TRUE(
+      std::ranges::any_of(smaller_plans(s, false), [](const Strategy& p) { return p.zero == 3 && p.reduce_each; }));
 }
 
 // 512 samples of ResNet-50 on a device: the same batch in parts comes first, then the largest batch.

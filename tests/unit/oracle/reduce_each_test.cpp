@@ -115,6 +115,26 @@ TEST(ReduceEach, EveryMicroBatchWaitsForItsMessages) {
   }
 }
 
+// What is waited for of messages is unsure by as much as they are, however often they are sent: over a wire that takes
+// all of the step, by its half.
+TEST(ReduceEach, IntervalsKnowEveryMessage) {
+  const Graph graph = test::mlp({64, 128, 128, 10}, 2);
+  const Cluster cluster = test::cluster(2, 1, BytesPerSecond{1e3});
+  const auto spread = [&](const Strategy& strategy) {
+    const Prediction p = predict(graph, strategy, cluster).value();
+    return (p.interval_high - p.interval_low) / p.step_time;
+  };
+  EXPECT_NEAR(spread(reducing(2, 8)), spread(at_last(reducing(2, 8))), 0.05 * spread(at_last(reducing(2, 8))));
+}
+
+TEST(ReduceEach, TimelinesNameWhatAddsUp) {
+  const Graph graph = test::mlp({64, 128, 128, 10}, 2);
+  const Plan plan = *make_plan(graph, reducing(2, 3));
+  const PricedStage priced = price(plan, plan.stages[0], test::cluster(2, 1));
+  const auto spans = timeline(graph, plan.stages[0], priced, {});
+  EXPECT_EQ(std::ranges::count(spans, "add up parts of gradients", &NamedSpan::name), 2);
+}
+
 TEST(ReduceEach, IsRefusedWhereThereAreNoParts) {
   const Graph graph = test::mlp({64, 128, 128, 10}, 2);
   const auto hint = [&](const Strategy& strategy) {

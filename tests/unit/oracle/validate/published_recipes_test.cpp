@@ -140,6 +140,7 @@ TEST(PublishedStrategies, KnowWhoReducesEveryMicroBatch) {
   };
   EXPECT_TRUE(reduces("llm-foundry (Composer, FSDP)", 3));
   EXPECT_TRUE(reduces("Megatron-Bridge", 3));
+  EXPECT_TRUE(reduces("DeepSpeed", 2));
   EXPECT_TRUE(reduces("Hugging Face Trainer + DeepSpeed", 3));
   EXPECT_EQ(strategy_for(row)->strategy.exchange, GradientExchange::overlapped);
   EXPECT_FALSE(reduces("Accelerate, FSDP", 3));
