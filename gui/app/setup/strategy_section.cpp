@@ -40,13 +40,16 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   const auto add = [&](const char* name, const QString& label, const QStringList& suggestions = {},
                        const QString& usual = {}) {
     fields_.push_back(new OptionField(predictOption(name), label, document, this, suggestions, usual));
-    form->addRow(label, fields_.back());
+    if (predictOption(name).value.empty())  // a box that says it itself
+      form->addRow(fields_.back());
+    else
+      form->addRow(label, fields_.back());
     return fields_.back();
   };
   add("--micro-batches", tr("Micro-batches"), {"1", "2", "4", "8", "16", "32", "64"});
   schedule_ = add("--schedule", tr("Schedule"), {"gpipe", "interleaved:2", "interleaved:4", "zero-bubble"}, "1f1b");
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
-  add("--reduce-each", tr("Reduce gradients"));
+  add("--reduce-each", tr("Reduce each micro-batch's gradients"));
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--offload", tr("Offload"),
       {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations",
