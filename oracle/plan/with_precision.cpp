@@ -42,7 +42,8 @@ class Caster {
         else
           read_otherwise[in.index()] = true;
       }
-      for (const LocalTensorId out : outputs_of(step)) made_in_fp8_[out.index()] = fp8;
+      for (const LocalTensorId out : outputs_of(step))
+        if (out.valid()) made_in_fp8_[out.index()] = fp8;
     }
     for (const Link& link : stage_.sends) read_otherwise[link.tensor.index()] = true;
     for (std::size_t t = 0; t < read_otherwise.size(); ++t)
