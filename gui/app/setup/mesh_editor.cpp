@@ -70,7 +70,7 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
       document_(document),
       devices_(new QSpinBox(this)),
       data_(new QLabel(this)),
-      sequence_(new QCheckBox(tr("sequence, too"), this)) {
+      sequence_(new QCheckBox(tr("Tensor ranks split the sequence, too"), this)) {
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(0, 0, 0, 0);
   grid->setVerticalSpacing(3);
@@ -107,7 +107,7 @@ MeshEditor::MeshEditor(Document& document, QWidget* parent)
   sequence_->setAccessibleName(tr("Split the sequence, too"));
   sequence_->setToolTip(
       tr("What lies between the tensor axis' weights is split along the sequence (sequence parallelism)"));
-  grid->addWidget(sequence_, grid->rowCount() - 1, 2, 1, 2);
+  grid->addWidget(sequence_, grid->rowCount(), 0, 1, 4);
   connect(devices_, &QSpinBox::valueChanged, this, &MeshEditor::takeDevices);
   endGestures(*devices_, document_);
   connect(sequence_, &QCheckBox::toggled, this, &MeshEditor::takeSequence);

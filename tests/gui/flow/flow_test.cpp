@@ -89,6 +89,14 @@ class FlowTest : public DrivenWindow {
     QVERIFY(window_->answer()->report.has_value());
   }
 
+  void noFactorLiesOnAnother() {
+    const QWidget* mesh = control<QSpinBox>("factor tensor").parentWidget();
+    const QList<QWidget*> all = mesh->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    QVERIFY(all.contains(&control<QCheckBox>("sequence")));
+    for (const QWidget* one : all)
+      for (const QWidget* other : all) QVERIFY(one == other || !one->geometry().intersects(other->geometry()));
+  }
+
   void aFactorThatDoesNotDivideIsSaid() {
     control<QSpinBox>("factor pipeline").setValue(3);
     settle();
