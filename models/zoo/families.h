@@ -11,7 +11,8 @@ void alexnet_tf(Builder& b);     // of tf_cnn_benchmarks
 void alexnet_mxnet(Builder& b);  // of MXNet's examples
 
 struct VggOptions {
-  Ints blocks;  // convolutions before each pooling
+  Ints blocks;              // convolutions before each pooling
+  bool batch_norm = false;  // behind every convolution
 };
 void vgg(Builder& b, const VggOptions& options);
 
@@ -35,6 +36,8 @@ struct EfficientNetOptions {
   double dropout = 0.2;
 };
 void efficientnet(Builder& b, const EfficientNetOptions& options);
+enum class EfficientNetV2 { s, m, l };
+void efficientnet_v2(Builder& b, EfficientNetV2 size);  // on the images that torchvision trains them with
 
 struct SsdOptions {
   ResNetOptions backbone;
@@ -43,6 +46,14 @@ struct SsdOptions {
 void ssd300(Builder& b, const SsdOptions& options);
 
 void mobilenet_v2(Builder& b);
+enum class MobileNetV3 { small, large };
+void mobilenet_v3(Builder& b, MobileNetV3 size);
+
+struct ConvNextOptions {
+  Ints blocks;         // per stage
+  std::int64_t width;  // of the first, which doubles from stage to stage
+};
+void convnext(Builder& b, const ConvNextOptions& options);
 
 struct DenseNetOptions {
   Ints blocks;  // layers in each dense block
@@ -53,6 +64,7 @@ void densenet(Builder& b, const DenseNetOptions& options);
 // With its auxiliary classifier, the second output, as torchvision trains it; MXNet and tf_cnn_benchmarks leave it out.
 void inception_v3(Builder& b, bool auxiliary = true);
 
+void googlenet(Builder& b);
 void squeezenet(Builder& b);
 void lenet(Builder& b);
 void small_cnn(Builder& b, bool with_batch_norm);
@@ -79,6 +91,19 @@ struct VitOptions {
   std::int64_t patch = 16;
 };
 void vit(Builder& b, const VitOptions& options);
+
+// Windows of 7 x 7, heads of 32.
+struct SwinOptions {
+  Ints blocks;         // per stage
+  std::int64_t width;  // of the first, which doubles from stage to stage
+};
+void swin(Builder& b, const SwinOptions& options);
+
+struct MixerOptions {
+  std::int64_t layers, width;
+  std::int64_t patch = 16;
+};
+void mixer(Builder& b, const MixerOptions& options);
 
 // What stands on the encoder: BertModel's pooler; the masked language model's head on the tied table, at every position
 // or at the first `predictions` (which cost what any others do); or a span's begin and end at every position (SQuAD).

@@ -1,5 +1,7 @@
 #include "models/zoo/layers.h"
 
+#include <algorithm>
+
 #include "models/zoo/transformer.h"
 
 namespace sibyl::zoo {
@@ -221,12 +223,19 @@ Value fully_connected(Builder& b, const Value& x, const std::string& name, std::
 }
 
 Value squeeze_excitation(Builder& b, const Value& x, const std::string& path, std::int64_t squeezed,
-                         SqueezeActivation activation) {
+                         SqueezeActivation activation, Gate gate) {
   const ConvOptions options = {.kernel = {1, 1}};
-  Value gate = conv(b, global_average_pool(b, x), path + ".fc1", squeezed, options);
-  gate = activation == SqueezeActivation::silu ? silu(b, gate) : relu(b, gate);
-  gate = sigmoid(b, conv(b, gate, path + ".fc2", x.shape[1], options));
-  return multiply(b, x, gate);
+  Value y = conv(b, global_average_pool(b, x), path + ".fc1", squeezed, options);
+  y = activation == SqueezeActivation::silu ? silu(b, y) : relu(b, y);
+  y = conv(b, y, path + ".fc2", x.shape[1], options);
+  // max(0, min(1, x / 6 + 1 / 2)), MobileNetV3's
+  y = gate == Gate::sigmoid ? sigmoid(b, y) : elementwise(b, "HardSigmoid", {y}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+  return multiply(b, x, y);
+}
+
+std::int64_t rounded_width(double channels) {
+  const std::int64_t rounded = std::max<std::int64_t>(8, static_cast<std::int64_t>(channels + 4) / 8 * 8);
+  return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;
 }
 
 }  // namespace sibyl::zoo

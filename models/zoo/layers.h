@@ -64,8 +64,12 @@ Value flatten(Builder& b, const Value& x);                         // all but th
 Value fully_connected(Builder& b, const Value& x, const std::string& name, std::int64_t features, bool bias = true);
 
 enum class SqueezeActivation { relu, silu };
+enum class Gate { sigmoid, hard_sigmoid };
 // Hu et al., 2017: x times a gate for each channel, made from their means by two 1 x 1 convolutions with bias.
 Value squeeze_excitation(Builder& b, const Value& x, const std::string& path, std::int64_t squeezed,
-                         SqueezeActivation activation = SqueezeActivation::relu);
+                         SqueezeActivation activation = SqueezeActivation::relu, Gate gate = Gate::sigmoid);
+
+// Channels of the mobile networks: to a multiple of 8, and by no more than a tenth down.
+std::int64_t rounded_width(double channels);
 
 }  // namespace sibyl::zoo

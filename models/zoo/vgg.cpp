@@ -1,5 +1,5 @@
-// Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition" (2014), without
-// batch-norm.
+// Simonyan and Zisserman, "Very deep convolutional networks for large-scale image recognition" (2014), with
+// batch-norm or, as in the paper, without.
 #include "models/zoo/families.h"
 #include "models/zoo/layers.h"
 
@@ -8,12 +8,14 @@ namespace sibyl::zoo {
 void vgg(Builder& b, const VggOptions& options) {
   constexpr std::int64_t widths[] = {64, 128, 256, 512, 512};
   Value x = b.input("input", {batch_extent, 3, 224, 224});
-  int module = 0;  // the index in PyTorch's Sequential, which counts ReLUs and poolings as well
+  int module = 0;  // the index in PyTorch's Sequential, which counts norms, ReLUs and poolings as well
   for (std::size_t block = 0; block < options.blocks.size(); ++block) {
     for (std::int64_t i = 0; i < options.blocks[block]; ++i) {
-      const std::string name = "features." + std::to_string(module);
-      x = relu(b, conv(b, x, name, widths[block], {.kernel = {3, 3}, .pad = {1, 1}}));
-      module += 2;
+      const std::string name = "features." + std::to_string(module++);
+      x = conv(b, x, name, widths[block], {.kernel = {3, 3}, .pad = {1, 1}});
+      if (options.batch_norm) x = batch_norm(b, x, "features." + std::to_string(module++));
+      x = relu(b, x);
+      module += 1;
     }
     x = max_pool(b, x, {});
     module += 1;

@@ -96,6 +96,30 @@ const Published models[] = {
     {"inception-v3", 27161264, 5.71e9},
     {"squeezenet1.1", 1235496, 0.349e9},
     {"vit-b-16", 86567656, 17.56e9},
+    {"vgg13", 133047848, 11.31e9},
+    {"vgg19", 143667240, 19.63e9},
+    {"densenet161", 28681000, 7.73e9},
+    {"densenet169", 14149480, 3.36e9},
+    {"densenet201", 20013928, 4.29e9},
+    {"wide-resnet50-2", 68883240, 11.40e9},
+    {"wide-resnet101-2", 126886696, 22.75e9},
+    {"resnext101-64x4d", 83455272, 15.46e9},
+    {"efficientnet-b3", 12233232, 1.83e9},
+    {"efficientnet-b5", 30389784, 10.27e9},
+    {"efficientnet-b6", 43040704, 19.07e9},
+    {"efficientnet-b7", 66347960, 37.75e9},
+    {"convnext-tiny", 28589128, 4.46e9},
+    {"convnext-small", 50223688, 8.68e9},
+    {"convnext-base", 88591464, 15.36e9},
+    {"convnext-large", 197767336, 34.36e9},
+    {"googlenet", 6624904, 1.50e9},
+    {"vit-b-32", 88224232, 4.41e9},
+    {"vit-l-16", 304326632, 61.55e9},
+    {"vit-l-32", 306535400, 15.38e9},
+    {"vit-h-14", 632045800, 167.29e9},
+    {"swin-tiny", 28288354, 4.49e9},
+    {"swin-small", 49606258, 8.74e9},
+    {"swin-base", 87768224, 15.43e9},
     {"deit-tiny", 5717416, 1.26e9},
     {"bert-base", 109482240, 11.25e9, 128},
     {"bert-large", 335141888, 39.46e9, 128},
@@ -130,6 +154,9 @@ const Published derived[] = {
     {"qwen3-30b-a3b", 30532122624,
      4096 * (48 * (2048.0 * (2 * 4096 + 2 * 512 + 128) + 8 * 3 * 2048.0 * 768) + 2048 * 151936.0) +
          48 * 2 * 4096.0 * 4096 * 4096},
+    // 12 blocks of 768 channels and 196 patches, a perceptron of 384 over the patches and one of 3072 over the
+    // channels.
+    {"mixer-b-16", 59880472, 196 * 768 * 768.0 + 12 * (2 * 768 * 196 * 384.0 + 2 * 196 * 768 * 3072.0) + 768 * 1000},
     {"t5-small", 60506624, t5(6, 512, 2048)},
     {"t5-base", 222903552, t5(12, 768, 3072)},
     {"t5-large", 737668096, t5(24, 1024, 4096)},
@@ -225,6 +252,14 @@ TEST(Zoo, TransformersComeBackWhole) {
   EXPECT_EQ(kinds_of("gpt2"), (Kinds{.attention = 12, .causal = 12, .gelu = 12, .layer_norm = 25, .dropout = 25}));
   EXPECT_EQ(kinds_of("bert-base"), (Kinds{.attention = 12, .gelu = 12, .layer_norm = 25, .dropout = 25}));
   EXPECT_EQ(kinds_of("vit-b-16"), (Kinds{.attention = 12, .gelu = 12, .layer_norm = 25, .expand = 1}));
+}
+
+// Of 12 blocks five shift their windows: what they mask stands between scores and softmax, window by window, and these
+// stay two products and a softmax. Two norms a block, one of the patches, three before merging them, and one at the
+// end. Masks and what positions add are constants or tables: no Where is left.
+TEST(Zoo, WindowsOfSwinComeBackWhole) {
+  EXPECT_EQ(kinds_of("swin-tiny"), (Kinds{.attention = 7, .gelu = 12, .layer_norm = 29, .softmax = 5}));
+  EXPECT_EQ(kinds_of("convnext-tiny"), (Kinds{.gelu = 18, .layer_norm = 23}));
 }
 
 // 32 blocks of one attention, one gate and two RMS-norms each, and one at the end. Keys and values keep their 8 heads,

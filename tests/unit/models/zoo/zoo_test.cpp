@@ -17,10 +17,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// Counts: torchvision's model pages; BERT's and GPT-2's as Hugging Face's checkpoints have them; the small BERTs from
-// Turc et al.'s list (4.4 M and 11.2 M); MLCommons's table for CosmoFlow. By hand:
-// LeNet: (25+1)*6 + (25*6+1)*16 + (400+1)*120 + (120+1)*84 + (84+1)*10 = 156 + 2416 + 48120 + 10164 + 850 = 61706.
-// small-cnn: (9+1)*16 + (9*16+1)*32 + (32*16+1)*64 + (64+1)*10 = 160 + 4640 + 32832 + 650 = 38282; with batch-norm the
+// Counts: torchvision's model pages, and timm's results for Swin-L and the mixers (B by hand: 12 blocks of 2 * 2 * 768
+// + 196 * 384 * 2 + 384 + 196 + 768 * 3072 * 2 + 3072 + 768 = 4876612, patches 590592, norm 1536, head 769000); BERT's
+// and GPT-2's as Hugging Face's checkpoints have them; the small BERTs from Turc et al.'s list (4.4 M and 11.2 M);
+// MLCommons's table for CosmoFlow. By hand: LeNet: (25+1)*6 + (25*6+1)*16 + (400+1)*120 + (120+1)*84 + (84+1)*10 = 156
+// + 2416 + 48120 + 10164 + 850 = 61706. small-cnn: (9+1)*16 + (9*16+1)*32 + (32*16+1)*64 + (64+1)*10 = 160 + 4640 +
+// 32832 + 650 = 38282; with batch-norm the
 //   biases (48) become scales and shifts (96): 38330.
 // GPT of Megatron-LM (Narayanan et al., SC21, table 1, to four digits), width e, l layers: (51200+2048)e + l(12e^2 +
 // 13e) + 2e. gpt2-mini, width e = 256: (50257+1024)e + 4(12e^2 + 13e) + 2e = 13127936 + 3159040 + 512 = 16287488.
@@ -101,6 +103,46 @@ const std::map<std::string, std::int64_t> published = {
     {"densenet121", 7978856},
     {"inception-v3", 27161264},
     {"squeezenet1.1", 1235496},
+    {"vgg11-bn", 132868840},
+    {"vgg13", 133047848},
+    {"vgg13-bn", 133053736},
+    {"vgg16-bn", 138365992},
+    {"vgg19", 143667240},
+    {"vgg19-bn", 143678248},
+    {"wide-resnet50-2", 68883240},
+    {"wide-resnet101-2", 126886696},
+    {"resnext101-64x4d", 83455272},
+    {"mobilenet-v3-small", 2542856},
+    {"mobilenet-v3-large", 5483032},
+    {"convnext-tiny", 28589128},
+    {"convnext-small", 50223688},
+    {"convnext-base", 88591464},
+    {"convnext-large", 197767336},
+    {"efficientnet-b1", 7794184},
+    {"efficientnet-b2", 9109994},
+    {"efficientnet-b3", 12233232},
+    {"efficientnet-b5", 30389784},
+    {"efficientnet-b6", 43040704},
+    {"efficientnet-b7", 66347960},
+    {"efficientnet-v2-s", 21458488},
+    {"efficientnet-v2-m", 54139356},
+    {"efficientnet-v2-l", 118515272},
+    {"densenet161", 28681000},
+    {"densenet169", 14149480},
+    {"densenet201", 20013928},
+    {"googlenet", 6624904},
+    {"vit-b-32", 88224232},
+    {"vit-l-16", 304326632},
+    {"vit-l-32", 306535400},
+    {"vit-h-14", 632045800},
+    {"deit-small", 22050664},
+    {"swin-tiny", 28288354},
+    {"swin-small", 49606258},
+    {"swin-base", 87768224},
+    {"swin-large", 196532476},
+    {"mixer-s-16", 18528264},
+    {"mixer-b-16", 59880472},
+    {"mixer-l-16", 208196168},
     {"vit-b-16", 86567656},
     {"deit-tiny", 5717416},
     {"bert-base", 109482240},
