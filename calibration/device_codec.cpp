@@ -70,6 +70,7 @@ std::string write_device(const Device& device) {
             {"cache_bytes", device.cache.value()},
             {"framework_base_bytes", device.framework_base.value()},
             {"dispatch_s", device.dispatch.value()}};
+  for (const auto& [dtype, share] : device.unit_share) line["unit_share"][std::string(to_string(dtype))] = share;
   if (!device.architecture.empty()) line["architecture"] = device.architecture;
   if (device.multiprocessors > 0) line["multiprocessors"] = device.multiprocessors;
   if (device.board_power.value() > 0) line["board_power_w"] = device.board_power.value();
@@ -82,9 +83,10 @@ std::string write_device(const Device& device) {
 }
 
 Device read_device(const JsonValue& v) {
-  v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "memory_bandwidth_bytes_per_s",
-          "memory_bytes", "cache_bytes", "board_power_w", "boost_power_w", "framework_base_bytes", "dispatch_s",
-          "dispatch_error", "spread", "host_link_bytes_per_s", "attention_speeds"});
+  v.only({"name", "backend", "architecture", "multiprocessors", "peak_flops_per_s", "unit_share",
+          "memory_bandwidth_bytes_per_s", "memory_bytes", "cache_bytes", "board_power_w", "boost_power_w",
+          "framework_base_bytes", "dispatch_s", "dispatch_error", "spread", "host_link_bytes_per_s",
+          "attention_speeds"});
   Device d;
   d.name = v.text("name");
   const std::string backend = v.text("backend");
@@ -96,6 +98,12 @@ Device read_device(const JsonValue& v) {
     const auto dtype = parse_dtype(name);
     if (!dtype) return peak.reject("is not an element type");
     d.peak[*dtype] = FlopsPerSecond{peak.as_number(Sign::positive)};
+  });
+  v.members("unit_share", [&](const std::string& name, const JsonValue& share) {
+    const auto dtype = parse_dtype(name);
+    if (!dtype) return share.reject("is not an element type");
+    d.unit_share[*dtype] = share.as_number(Sign::positive);
+    if (d.unit_share[*dtype] > 1) share.reject("must not be above 1");
   });
   d.memory_bandwidth = BytesPerSecond{v.number("memory_bandwidth_bytes_per_s", Sign::positive)};
   d.memory = Bytes{v.number("memory_bytes", Sign::positive)};

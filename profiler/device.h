@@ -18,6 +18,7 @@ struct Device {
   std::string architecture;              // devices of one generation: "ampere"; empty where it is not known
   int multiprocessors = 0;               // streaming multiprocessors, compute units or cores; 0 where it is not known
   std::map<DType, FlopsPerSecond> peak;  // dense, by the type computed in
+  std::map<DType, double> unit_share;    // peak over what the units could do, where the board slows them; else 1
   BytesPerSecond memory_bandwidth;
   Bytes memory;
   Bytes cache;           // last-level cache

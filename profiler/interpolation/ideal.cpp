@@ -56,7 +56,19 @@ Seconds in_waves(const Device& device, const Product& p, const Roofline& rooflin
 // window, which bytes do not (calibration/convert/published/separable_convolutions.csv).
 constexpr double depthwise_share = 1.0 / 8;
 
-Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
+// Without a peak of its own a type is computed in another, which is not slowed down.
+double unit_share(const Device& device, DType dtype) {
+  const auto found = device.unit_share.find(dtype);
+  return found == device.unit_share.end() || device.peak.count(dtype) == 0 ? 1.0 : found->second;
+}
+
+Roofline roofline_of(const Device& device, DType dtype, Rates rates) {
+  Roofline roofline = datasheet_roofline(device, dtype);
+  if (rates == Rates::of_units) roofline.peak *= 1 / unit_share(device, dtype);
+  return roofline;
+}
+
+Seconds roofline_at(const Device& device, const KernelKey& key, double clock, Rates rates) {
   Work work = work_of(key, device.backend);
   // A flash kernel skips the blocks above the diagonal; published counts, and so the rule, do not. Queries are the last
   // of the keys: of as many they see half of these, few of them see nearly all.
@@ -66,7 +78,7 @@ Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
     const auto queries = static_cast<double>(in[0][2]), keys = static_cast<double>(in[1][2] * attention->ring);
     work.flops *= 1 - 0.5 * std::min(1.0, queries / keys);
   }
-  Roofline roofline = datasheet_roofline(device, key.signature.dtype);
+  Roofline roofline = roofline_of(device, key.signature.dtype, rates);
   if (device.backend == Backend::cuda && is_depthwise(key))
     roofline.peak = datasheet_roofline(device, DType::f32).peak * depthwise_share;
   roofline.peak *= clock;
@@ -75,15 +87,17 @@ Seconds roofline_at(const Device& device, const KernelKey& key, double clock) {
 
 }  // namespace
 
-Seconds roofline_time(const Device& device, const KernelKey& key) { return roofline_at(device, key, 1.0); }
+Seconds roofline_time(const Device& device, const KernelKey& key) {
+  return roofline_at(device, key, 1.0, Rates::of_board);
+}
 
-Seconds ideal_time(const Device& device, const KernelKey& key, double clock) {
-  const Seconds plain = roofline_at(device, key, clock);
+Seconds ideal_time(const Device& device, const KernelKey& key, double clock, Rates rates) {
+  const Seconds plain = roofline_at(device, key, clock, rates);
   const bool convolution = std::holds_alternative<Convolution>(key.signature.attributes);
   const auto product = convolution ? std::nullopt : as_product(key);
   if (!product || device.backend != Backend::cuda || device.multiprocessors <= 0) return plain;
   const DType dtype = key.signature.dtype;
-  Roofline roofline = datasheet_roofline(device, dtype);
+  Roofline roofline = roofline_of(device, dtype, rates);
   roofline.peak *= clock;
   return std::max(plain, in_waves(device, *product, roofline, size_in_bytes(dtype)) + roofline.start_up);
 }

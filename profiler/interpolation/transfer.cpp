@@ -27,10 +27,18 @@ TransferError transfer_error(const Attributes& attributes) {
   return {0.24, 0.32};  // softmax and layer norm; what else is bound by memory is taken to be like them
 }
 
-// The same silicon, perhaps with another memory, name or board.
+bool share_peaks(const Device& a, const Device& b) {
+  return std::ranges::all_of(a.peak, [&](const auto& of_type) {
+    const auto found = b.peak.find(of_type.first);
+    return of_type.first == DType::f64 || (found != b.peak.end() && found->second == of_type.second);
+  });
+}
+
+// The same silicon, perhaps with another memory, name or board. f64 units are cut off for some markets, and train
+// nothing.
 bool share_silicon(const Device& a, const Device& b) {
   return !a.architecture.empty() && a.architecture == b.architecture && a.backend == b.backend &&
-         a.multiprocessors == b.multiprocessors && a.peak == b.peak && a.cache == b.cache;
+         a.multiprocessors == b.multiprocessors && share_peaks(a, b) && share_peaks(b, a) && a.cache == b.cache;
 }
 
 // Boards whose power nobody stated are not told apart by it.
@@ -58,9 +66,12 @@ KernelEstimate carried(KernelEstimate estimate, const KernelKey& key, const Devi
   const bool silicon = kin && share_silicon(from, to), memory = from.memory_bandwidth == to.memory_bandwidth;
   if (silicon && memory && share_power(from, to)) return estimate;
   const bool clocked = know_clocks(from, to);
-  estimate.time.time *=
-      ideal_time(to, key, clocked ? clock_share(to) : 1.0) / ideal_time(from, key, clocked ? clock_share(from) : 1.0);
+  const auto ideal = [&](const Device& device, Rates rates) {
+    return ideal_time(device, key, clocked ? clock_share(device) : 1.0, rates);
+  };
+  estimate.time.time *= ideal(to, Rates::of_units) / ideal(from, Rates::of_units);
   if (clocked) estimate.time.time = std::max(estimate.time.time, roofline_time(to, key));
+  if (!to.unit_share.empty()) estimate.time.time = std::max(estimate.time.time, ideal(to, Rates::of_board));
   const TransferError error = transfer_error(key.signature.attributes);
   const bool alike = silicon && (memory || is_product(key.signature.attributes));
   const double added = alike ? std::min(board_error, error.kin) : kin ? error.kin : error.strangers;

@@ -49,6 +49,7 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->device.backend, Backend::cpu);
   EXPECT_EQ(read->device.board_power, Watts{250});
   EXPECT_EQ(read->device.boost_power, Watts{355});
+  EXPECT_EQ(read->device.unit_share.at(DType::f16), 0.5);
   EXPECT_EQ(read->device.spread, 0.015);
   EXPECT_EQ(read->device.host_link, BytesPerSecond{2.4e10});
   EXPECT_EQ(read->step_overhead_per_operation, c.step_overhead_per_operation);

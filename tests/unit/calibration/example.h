@@ -22,6 +22,7 @@ inline Calibration example_calibration() {
   c.device.cache = Bytes{3.3e7};
   c.device.board_power = Watts{250};
   c.device.boost_power = Watts{355};
+  c.device.unit_share = {{DType::f16, 0.5}};
   c.device.framework_base = Bytes{1e8};
   c.device.dispatch = Seconds{1e-6};
   c.device.dispatch_error = 0.5;

@@ -366,6 +366,31 @@ TEST(KernelTable, CarriesProductsToABoardOfOtherPowerByItsClock) {
   EXPECT_NEAR(back.estimate(key(product)).time.time.value(), 4 * long_product, 4e-3 * long_product);
 }
 
+// A product that reaches 70 % of 40 TFLOP/s in f16, on another board whose units are as many and as quick: where that
+// board lets them run at half their rate alone it is that half which they reach, not 70 % of it; where the product
+// reaches less than half, it takes as long on either.
+TEST(KernelTable, CarriesProductsToUnitsThatABoardSlowsDown) {
+  const std::string half_product = "forward linear[8192x8192,8192x8192]->[8192x8192]:f16";
+  const auto device_of = [](double peak, double share) {
+    Device d = device();
+    d.multiprocessors = 64;  // whose tiles fill whole waves
+    d.memory_bandwidth = BytesPerSecond{4e12};
+    d.peak[DType::f16] = FlopsPerSecond{peak};
+    if (share < 1) d.unit_share[DType::f16] = share;
+    return d;
+  };
+  const auto carried_time = [&](double reached, double peak, double share) {
+    const double there = long_product * 10e12 / (reached * 40e12);
+    const KernelTable donor(device_of(40e12, 1.0), {sample(half_product, there)});
+    const KernelTable table(device_of(peak, share), {}, [donor] { return std::vector{donor}; });
+    return table.estimate(key(half_product)).time.time.value() / (long_product * 10e12 / 40e12);
+  };
+  EXPECT_NEAR(carried_time(0.7, 40e12, 1.0), 1 / 0.7, 1e-3);
+  EXPECT_NEAR(carried_time(0.7, 20e12, 1.0), 2 / 0.7, 1e-3) << "units that are half as quick";
+  EXPECT_NEAR(carried_time(0.7, 20e12, 0.5), 2.0, 1e-2);
+  EXPECT_NEAR(carried_time(0.4, 20e12, 0.5), 1 / 0.4, 1e-3);
+}
+
 // Of a product only the silicon matters, of what waits for memory the memory, too.
 TEST(KernelTable, OtherMemoryMakesProductsNoLessSure) {
   Device d = device();
