@@ -15,9 +15,9 @@ namespace {
 struct Entry {
   std::string_view name;  // normalized
   std::string_view zoo;
-  void (*build)(zoo::Builder&);
   OptimizerKind optimizer = OptimizerKind::momentum;
   std::string_view assumed = {};
+  void (*build)(zoo::Builder&) = nullptr;  // where the source's differs from the zoo's
 };
 
 constexpr std::string_view squeeze_note =
@@ -29,57 +29,49 @@ constexpr std::string_view rmsprop_note = "RMSProp with momentum updates like Ad
 constexpr std::string_view moments_note = "instance norms in f32, as TensorFlow's moments are";
 constexpr std::string_view depth_note = "without stochastic depth";
 
-// clang-format off
+using enum OptimizerKind;
 constexpr auto entries = std::to_array<Entry>({
-    {"resnet50", "resnet50", [](zoo::Builder& b) { zoo::resnet(b, {{3, 4, 6, 3}}); }},
-    {"resnet50v15", "resnet50", [](zoo::Builder& b) { zoo::resnet(b, {{3, 4, 6, 3}}); }},
-    {"resnet50v1", "resnet50-v1",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 4, 6, 3}, .stride_first = true}); }},
-    {"resnet50v2", "resnet50-v2",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 4, 6, 3}, .preactivated = true}); }},
-    {"resnet50tf", "resnet50-tf",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 4, 6, 3}, .stride_first = true, .normalized_shortcut = false}); },
-     OptimizerKind::sgd},
-    {"resnet152tf", "resnet152-tf",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 8, 36, 3}, .stride_first = true, .normalized_shortcut = false}); },
-     OptimizerKind::sgd},
-    {"resnet101", "resnet101", [](zoo::Builder& b) { zoo::resnet(b, {{3, 4, 23, 3}}); }},
-    {"resnet152", "resnet152", [](zoo::Builder& b) { zoo::resnet(b, {{3, 8, 36, 3}}); }},
-    {"resnext10132x4d", "resnext101-32x4d",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 4, 23, 3}, .groups = 32, .width = 4}); }},
-    {"seresnext10132x4d", "se-resnext101-32x4d",
-     [](zoo::Builder& b) { zoo::resnet(b, {.blocks = {3, 4, 23, 3}, .groups = 32, .width = 4, .squeeze = 16}); },
-     OptimizerKind::momentum, squeeze_note},
-    {"efficientnetb0", "efficientnet-b0", [](zoo::Builder& b) { zoo::efficientnet(b, {}); },
-     OptimizerKind::adam, rmsprop_note},
-    {"efficientnetb4", "efficientnet-b4",
-     [](zoo::Builder& b) { zoo::efficientnet(b, {.width = 1.4, .depth = 1.8, .image = 380, .dropout = 0.4}); },
-     OptimizerKind::adam, depth_note},
-    {"vgg16", "vgg16", [](zoo::Builder& b) { zoo::vgg(b, {{2, 2, 3, 3, 3}}); }},
-    {"vgg16tf", "vgg16", [](zoo::Builder& b) { zoo::vgg(b, {{2, 2, 3, 3, 3}}); }, OptimizerKind::sgd},
-    {"alexnet", "alexnet", zoo::alexnet},
-    {"alexnettf", "alexnet-tf", zoo::alexnet_tf, OptimizerKind::sgd},
-    {"alexnetmxnet", "alexnet-mxnet", zoo::alexnet_mxnet},
-    {"inceptionv3", "inception-v3", [](zoo::Builder& b) { zoo::inception_v3(b); }},
-    {"inceptionv3tf", "inception-v3-no-aux", [](zoo::Builder& b) { zoo::inception_v3(b, false); }, OptimizerKind::sgd},
-    {"inceptionv3mxnet", "inception-v3-no-aux", [](zoo::Builder& b) { zoo::inception_v3(b, false); }},
-    {"ssd300resnet50", "ssd300-resnet50", [](zoo::Builder& b) { zoo::ssd300(b, {{.blocks = {3, 4, 6}}, true}); },
-     OptimizerKind::momentum, detection_note},
-    {"ssd300resnet34", "ssd300-resnet34",
-     [](zoo::Builder& b) { zoo::ssd300(b, {{.blocks = {3, 4, 6}, .bottleneck = false}, false}); },
-     OptimizerKind::momentum, detection_note},
-    {"unet2d572388", "unet-medical", zoo::unet_medical, OptimizerKind::adam},
-    {"unetindustrial", "unet-industrial-tiny", zoo::unet_industrial_tiny, OptimizerKind::adam, rmsprop_note},
-    {"unet3dbrats", "unet3d-brats",
-     [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {128, 128, 128}, .output_kernel = 3, .norms_in_full = true}); },
-     OptimizerKind::adam, moments_note},
-    {"unet3dmlperf", "unet3d-mlperf", zoo::unet3d_mlperf},
-    {"nnunet2dbrats", "nnunet-2d", [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {192, 160}, .most_channels = 512}); },
-     OptimizerKind::adam, "without deep supervision, as the benchmark's script"},
-    {"nnunet3dbrats", "nnunet-3d", [](zoo::Builder& b) { zoo::nnunet(b, {.patch = {128, 128, 128}}); },
-     OptimizerKind::adam, "without deep supervision, as the benchmark's script"},
+    {"resnet50v15", "resnet50"},
+    {"resnet50v1", "resnet50-v1"},
+    {"resnet50v2", "resnet50-v2"},
+    {"resnet50tf", "resnet50-tf", sgd},
+    {"resnet152tf", "resnet152-tf", sgd},
+    {"wrn502", "wide-resnet50-2"},
+    {"wrn1012", "wide-resnet101-2"},
+    {"seresnext10132x4d", "se-resnext101-32x4d", momentum, squeeze_note},
+    {"efficientnetb0", "efficientnet-b0", adam, rmsprop_note},
+    {"efficientnetb4", "efficientnet-b4", adam, depth_note},
+    {"vgg16tf", "vgg16", sgd},
+    {"alexnettf", "alexnet-tf", sgd},
+    {"alexnetmxnet", "alexnet-mxnet"},
+    {"inceptionv1", "googlenet"},
+    {"inceptionv3tf", "inception-v3-no-aux", sgd},
+    {"inceptionv3mxnet", "inception-v3-no-aux"},
+    {"mobilenetv3", "mobilenet-v3-large"},
+    {"ssd300resnet50", "ssd300-resnet50", momentum, detection_note},
+    {"ssd300resnet34", "ssd300-resnet34", momentum, detection_note},
+    {"unet2d572388", "unet-medical", adam},
+    {"unetindustrial", "unet-industrial-tiny", adam, rmsprop_note},
+    {"unet3dbrats", "unet3d-brats", adam, moments_note,
+     [](zoo::Builder& b) {
+       zoo::nnunet(b, {.patch = {128, 128, 128}, .output_kernel = 3, .norms_in_full = true});
+     }},
+    {"nnunet2dbrats", "nnunet-2d", adam, "without deep supervision, as the benchmark's script"},
+    {"nnunet3dbrats", "nnunet-3d", adam, "without deep supervision, as the benchmark's script"},
+    {"swint", "swin-tiny", adamw, depth_note},
+    {"swins", "swin-small", adamw, depth_note},
+    {"swinb", "swin-base", adamw, depth_note},
 });
-// clang-format on
+
+// Families that are usually trained with AdamW, and with stochastic depth.
+constexpr auto modern = std::to_array<std::string_view>({"swin-", "convnext-", "mixer-"});
+
+// As timm and its checkpoints spell a network, with the images' extent, a window or a multiplier of one at the end.
+std::string without_suffix(std::string name) {
+  for (const std::string_view end : {"224", "patch4window7", "100"})
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  return name;
+}
 
 // Networks that a framework's examples spell in their own way.
 std::string spelled(const std::string& name, const Row& row) {
@@ -113,43 +105,48 @@ Result<ModelRecipe> face_model(const Row& row, bool mobile) {
   return recipe;
 }
 
-Result<std::optional<ModelRecipe>> recipe_of(const Row& row) {
-  const std::string named = row.architecture.text("cnn");
-  const std::string model = normalized(row.model);
-  if (model.starts_with("insightface")) {
-    SIBYL_TRY(ModelRecipe recipe, face_model(row, model == "insightfacey1"));
-    return std::optional(std::move(recipe));
-  }
-  const std::string name = spelled(normalized(named.empty() ? row.model : named), row);
-  for (const Entry& entry : entries) {
-    if (name != entry.name) continue;
-    ModelRecipe recipe{.name = std::string(entry.zoo), .build = entry.build};
-    recipe.optimizer = entry.optimizer;
-    if (!entry.assumed.empty()) recipe.assumed.emplace_back(entry.assumed);
-    return std::optional(std::move(recipe));
-  }
-  return std::nullopt;
+ModelRecipe recipe_of(const Entry& entry) {
+  ModelRecipe recipe{.name = std::string(entry.zoo),
+                     .build = entry.build ? entry.build : zoo::find_build(std::string(entry.zoo))};
+  recipe.optimizer = entry.optimizer;
+  if (!entry.assumed.empty()) recipe.assumed.emplace_back(entry.assumed);
+  return recipe;
 }
 
-// Any other network of the zoo on images, under its own name.
-std::optional<ModelRecipe> zoo_recipe(const Row& row) {
-  const std::string named = row.architecture.text("cnn");
-  const std::string name = normalized(named.empty() ? row.model : named);
+// A network of the zoo on images, under its own name.
+std::optional<ModelRecipe> zoo_recipe(const std::string& name) {
   for (const ZooModel& model : zoo_models()) {
     if (normalized(model.name) != name) continue;
     const zoo::Build build = zoo::find_build(model.name);
     zoo::Builder builder(model.name);
     build(builder);
-    if (builder.takes_images()) return ModelRecipe{.name = model.name, .build = build};
+    if (!builder.takes_images()) return std::nullopt;
+    for (const std::string_view family : modern)
+      if (model.name.starts_with(family)) return recipe_of({{}, model.name, OptimizerKind::adamw, depth_note});
+    return recipe_of({{}, model.name});
   }
   return std::nullopt;
+}
+
+std::optional<ModelRecipe> named_recipe(const std::string& name) {
+  for (const Entry& entry : entries)
+    if (name == entry.name) return recipe_of(entry);
+  return zoo_recipe(name);
 }
 
 }  // namespace
 
 Result<std::optional<ModelRecipe>> convolutional_model(const Row& row) {
-  SIBYL_TRY(std::optional<ModelRecipe> recipe, recipe_of(row));
-  if (!recipe) recipe = zoo_recipe(row);
+  const std::string model = normalized(row.model);
+  const std::string named = row.architecture.text("cnn");
+  std::optional<ModelRecipe> recipe;
+  if (model.starts_with("insightface")) {
+    SIBYL_TRY(recipe, face_model(row, model == "insightfacey1"));
+  } else {
+    const std::string name = spelled(named.empty() ? model : normalized(named), row);
+    recipe = named_recipe(name);
+    if (!recipe) recipe = named_recipe(without_suffix(name));
+  }
   if (!recipe) return recipe;
   recipe->images = true;
   const ImageKernels kernels = image_kernels_of(row);

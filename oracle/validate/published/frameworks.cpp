@@ -42,6 +42,8 @@ constexpr auto names = std::to_array<Named>({
     {"metaseq", FrameworkKind::fsdp},
     {"neox", FrameworkKind::megatron},
     {"nanotron", FrameworkKind::megatron},
+    {"internevo", FrameworkKind::internevo},
+    {"internlm", FrameworkKind::internevo},
     {"pytorch", FrameworkKind::pytorch},
     {"tensorflow", FrameworkKind::tensorflow},
 });
@@ -109,6 +111,17 @@ void set_fsdp(const Row& row, FrameworkRecipe& recipe) {
   if (!says(row.framework, "foundry")) return;
   recipe.attention = AttentionLibrary::flash1;
   recipe.assumed.emplace_back("attention by Triton's kernels, as fast as FlashAttention's first");
+}
+
+// HybridZeroOptimizer (solver/optimizer): weights and gradients of two bytes, masters in f32, gradients exchanged in
+// backward (overlap_sync_grad of its configurations).
+void set_internevo(FrameworkRecipe& recipe) {
+  recipe.name = "InternEvo";
+  recipe.apart = {.attention = true};
+  recipe.half_weights = true;
+  recipe.optimizer = OptimizerKind::adamw;
+  recipe.clip = 1.0;
+  recipe.assumed = {"weights of two bytes with f32 masters", "AdamW, gradients clipped"};
 }
 
 void set_eager(FrameworkRecipe& recipe) {
@@ -265,6 +278,7 @@ FrameworkRecipe framework_of(const Row& row) {
     case FrameworkKind::megatron: set_megatron(recipe); break;
     case FrameworkKind::nemo: set_nemo(recipe); break;
     case FrameworkKind::fsdp: set_fsdp(row, recipe); break;
+    case FrameworkKind::internevo: set_internevo(recipe); break;
     case FrameworkKind::hugging_face: set_eager(recipe); break;
     case FrameworkKind::tensorflow: set_tensorflow(row, recipe); break;
     case FrameworkKind::pytorch:

@@ -18,6 +18,7 @@ enum class FrameworkKind {
   megatron,      // Megatron-LM, Megatron-DeepSpeed, up to 2022: softmax fused with scale and mask, products apart
   nemo,          // Megatron-Core with Transformer Engine: fused attention, distributed optimizer, fp8
   fsdp,          // torchtitan and others on FSDP: fused attention
+  internevo,     // HybridZeroOptimizer: two bytes everywhere, exchanges beside backward
   hugging_face,  // eager PyTorch: every operation its own kernel
   pytorch,       // DistributedDataParallel or Horovod
   tensorflow,    // every operation of Google's models its own kernel, unless XLA compiles them

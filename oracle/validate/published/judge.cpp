@@ -154,6 +154,7 @@ std::string micro_batch_sentence(const Strategy& strategy) {
 Result<void> price(Verdict& verdict, DeviceCatalogue& devices) {
   const Row& row = verdict.row;
   if (!row.metric) return fail(fmt::format("the metric '{}' is not one that is predicted", row.metric_name));
+  if (row.gpus == 0) return fail("the source does not state how many devices took part");
   SIBYL_TRY(const ModelRecipe model, model_of(row));
   const FrameworkRecipe framework = framework_of(row);
   SIBYL_TRY(const DeviceMatch device, match_device(row.gpu, shipped_calibrations()));

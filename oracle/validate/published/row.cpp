@@ -52,8 +52,7 @@ Result<Row> read_row(const Cells& cells, int line) {
   row.value = *value;
   SIBYL_TRY(row.architecture, architecture_of(cells.text("arch_params"), cells.where()));
   SIBYL_TRY(const auto gpus, cells.integer("n_gpus", 1, most_devices));
-  if (!gpus) return fail("n_gpus is empty", cells.where());
-  row.gpus = static_cast<int>(*gpus);
+  row.gpus = static_cast<int>(gpus.value_or(0));
   SIBYL_TRY(row.gpus_per_node, cells.integer("gpus_per_node", 1, most_devices));
   SIBYL_TRY(row.global_batch, cells.integer("global_batch", 1, most));
   SIBYL_TRY(row.micro_batch, cells.integer("micro_batch", 1, most));

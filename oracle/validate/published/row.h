@@ -49,7 +49,7 @@ struct Row {
   Architecture architecture;
   std::optional<Metric> metric;  // of those above; else metric_name is another
   double value = 0;              // as `unit` has it
-  int gpus = 1;
+  int gpus = 0;                  // 0: not stated
   std::optional<std::int64_t> gpus_per_node, global_batch, micro_batch, sequence_length;
   std::optional<std::int64_t> dp, tp, pp, vpp, ep, cp, zero;
   bool sp = false;

@@ -4,6 +4,7 @@
 
 #include "oracle/plan/zero.h"
 #include "oracle/validate/published/cells.h"
+#include "oracle/validate/published/shards.h"
 
 namespace sibyl::published {
 namespace {
@@ -53,9 +54,27 @@ Result<void> set_expert_degrees(const Row& row, std::int64_t replica, std::int64
                           row.gpus));
 }
 
+// After the degrees.
+Result<void> set_shards(const Row& row, Strategy& strategy) {
+  const int ranks = strategy.data * strategy.expert;
+  strategy.zero = static_cast<int>(row.zero.value_or(0));
+  if (!row.other_parallel.empty()) {
+    const std::optional<Shards> shards = shards_of(row.other_parallel);
+    if (!shards) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
+    if (row.zero && shards->stage && *row.zero != *shards->stage)
+      return fail(fmt::format("'{}' beside zero of {}", row.other_parallel, *row.zero));
+    strategy.zero = shards->stage.value_or(strategy.zero);
+    const std::optional<int> group = group_of(*shards, ranks, degree(row.gpus_per_node) * ranks / row.gpus);
+    if (!group) return fail(fmt::format("'{}' does not divide {} replicas", row.other_parallel, ranks));
+    strategy.zero_ranks = *group == ranks ? 0 : *group;
+  }
+  if (ranks == 1 || strategy.zero_ranks == 1) strategy.zero = 0;
+  if (strategy.zero == 0) strategy.zero_ranks = 0;
+  return {};
+}
+
 Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
   Strategy& strategy = recipe.strategy;
-  if (!row.other_parallel.empty()) return fail(fmt::format("'{}' is not modelled", row.other_parallel));
   strategy.tensor = degree(row.tp);
   strategy.pipeline = degree(row.pp);
   strategy.context = degree(row.cp);
@@ -68,8 +87,7 @@ Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
   strategy.sequence = row.sp && strategy.tensor > 1;
   strategy.chunks = strategy.pipeline > 1 ? degree(row.vpp) : 1;
   if (strategy.chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
-  strategy.zero = strategy.data * strategy.expert > 1 ? static_cast<int>(row.zero.value_or(0)) : 0;
-  return {};
+  return set_shards(row, strategy);
 }
 
 Result<void> set_batch(const Row& row, StrategyRecipe& recipe) {

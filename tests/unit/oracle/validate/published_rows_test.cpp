@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "oracle/validate/published/csv.h"
+#include "oracle/validate/published/judge.h"
 #include "oracle/validate/published/row.h"
 
 namespace sibyl::published {
@@ -67,6 +68,13 @@ TEST(PublishedRows, WhatCannotBeReadNamesLineAndColumn) {
   EXPECT_THAT(error("m,s,g,8,throughput,1,,,-4,,\n").message, HasSubstr("micro_batch"));
   EXPECT_THAT(error(",s,g,8,throughput,1,,,,,\n").message, HasSubstr("model is empty"));
   EXPECT_EQ(read_rows("model,gpu\n", "f.csv").error().where, "f.csv:1");
+}
+
+TEST(PublishedRows, DevicesThatNobodyCountedAreNotGuessed) {
+  const auto rows = read_rows(std::string(header) + "resnet50,S,A100,,throughput,1,,,8,,\n", "f");
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->front().gpus, 0);
+  EXPECT_THAT(judge(*rows).front().why_not, HasSubstr("how many devices"));
 }
 
 TEST(PublishedRows, AnUnknownMetricIsKeptByName) {
