@@ -34,6 +34,7 @@ std::vector<KernelKey> gpu_sweep(const Request& request) {
   options.density = request.sweep_size == SweepSize::full ? GridDensity::full : GridDensity::quick;
   options.dtypes = {DType::f32, DType::tf32, DType::f16, DType::bf16};
   options.optimizers = request.wanted.optimizers;
+  options.composed_norms = true;
   return plan_sweep(gpu_grids(options), [](const KernelKey& key) { return fits(key, Bytes{4e9}); }).keys();
 }
 

@@ -83,9 +83,10 @@ struct Normalization {
   std::int64_t groups = 1;
   double epsilon = 1e-5;
   double momentum = 0.1;  // PyTorch's meaning: weight of the new batch's statistics
+  bool in_one_kernel = false;  // of RMS, which PyTorch's models compose of several
   static void fields(auto& self, auto&& visit) {
     visit("kind", self.kind), visit("axes", self.axes), visit("groups", self.groups);
-    visit("epsilon", self.epsilon), visit("momentum", self.momentum);
+    visit("epsilon", self.epsilon), visit("momentum", self.momentum), visit("in_one_kernel", self.in_one_kernel);
   }
   bool operator==(const Normalization&) const = default;
 };

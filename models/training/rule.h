@@ -32,7 +32,6 @@ struct Saved {
   What what = What::input;
   std::size_t index = 0;  // of the operand or result
   Bytes bytes;            // of an extra
-  bool between = false;   // made and read by kernels that the operation is composed of: one kernel would not keep it
   bool operator==(const Saved&) const = default;
 };
 
@@ -55,7 +54,6 @@ inline Work work(double flops, double read, double written) { return {Flops{flop
 inline Saved saved_input(std::size_t i) { return {Saved::What::input, i, {}}; }
 inline Saved saved_output(std::size_t i = 0) { return {Saved::What::output, i, {}}; }
 inline Saved saved_extra(double bytes) { return {Saved::What::extra, 0, Bytes{bytes}}; }
-inline Saved saved_between(double bytes) { return {Saved::What::extra, 0, Bytes{bytes}, true}; }
 
 }  // namespace rules
 }  // namespace sibyl

@@ -122,7 +122,6 @@ TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend
   });
   for (std::size_t in = 0; in < std::min<std::size_t>(compute.inputs.size(), 32); ++in)
     if ((kept.also_inputs >> in & 1U) != 0) rule.saved.push_back(rules::saved_input(in));
-  if (kept.in_one_kernel) std::erase_if(rule.saved, &Saved::between);
   rule.view = rule.view && !makes_fp8(stage, compute);
   return rule;
 }

@@ -101,7 +101,6 @@ struct Compute {
   struct Kept {
     std::uint32_t not_inputs = 0, also_inputs = 0;
     bool not_output = false;
-    bool in_one_kernel = false;  // nothing of what lies between those that the rule has it composed of
     bool operator==(const Kept&) const = default;
   };
   Kept kept = {};

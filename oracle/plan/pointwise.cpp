@@ -41,8 +41,9 @@ class Grouper {
     for (const auto& [last, members] : members_)
       if (members.size() > 1) mark(last, members);
     for (Step& step : result_.steps)
-      if (auto* norm = std::get_if<Compute>(&step); norm && std::holds_alternative<Normalization>(norm->attributes))
-        norm->kept.in_one_kernel = true;
+      if (auto* compute = std::get_if<Compute>(&step))
+        if (auto* norm = std::get_if<Normalization>(&compute->attributes); norm && norm->kind == NormalizationKind::rms)
+          norm->in_one_kernel = true;
     return std::move(result_);
   }
 

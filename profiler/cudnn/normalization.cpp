@@ -143,7 +143,10 @@ Program program(const Normalization& op, const Maker& m) {
       return by_row(op, m,
                     {rows, element_count(x) / std::max<std::int64_t>(1, rows), std::max<std::int64_t>(1, pixels)});
     }
-    default: break;
+    case NormalizationKind::rms:
+      if (!op.in_one_kernel) throw Refusal("the cudnn backend times RMS norms that are one kernel (--fused-pointwise)");
+      break;
+    case NormalizationKind::layer: break;
   }
   std::int64_t length = 1;
   for (std::int64_t i = 0; i < op.axes && i < static_cast<std::int64_t>(x.size()); ++i)

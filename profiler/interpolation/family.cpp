@@ -189,7 +189,8 @@ void set_channels(const KernelKey& key, Place& p) {
 void set_place(const Normalization& op, const KernelKey& key, Place& p) {
   const Shape& x = shape_of(key.signature.inputs, 0);
   const auto axes = static_cast<std::size_t>(std::max<std::int64_t>(op.axes, 0));
-  p.family.category = number(op.kind);
+  constexpr std::uint32_t one_kernel = 16;
+  p.family.category = number(op.kind) + (op.in_one_kernel ? one_kernel : 0);
   if (op.kind == NormalizationKind::layer || op.kind == NormalizationKind::rms) {
     const std::size_t split = x.size() - std::min(axes, x.size());
     p.features =

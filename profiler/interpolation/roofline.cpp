@@ -32,13 +32,15 @@ Roofline datasheet_roofline(const Device& device, DType dtype) {
 
 double usual_slowdown(const Attributes& attributes) {
   return std::visit(
-      [](const auto& op) {
+      []([[maybe_unused]] const auto& op) {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (is_one_of<Op, Linear, MatMul, GroupedLinear>)
+        if constexpr (std::is_same_v<Op, Normalization>)  // RMS may be composed of elementwise kernels
+          return op.kind == NormalizationKind::rms && !op.in_one_kernel ? 1.2 : 1.8;
+        else if constexpr (is_one_of<Op, Linear, MatMul, GroupedLinear>)
           return 1.4;
         else if constexpr (is_one_of<Op, Convolution, Attention>)
           return 2.5;
-        else if constexpr (is_one_of<Op, Normalization, Softmax, CrossEntropy, LocalResponseNorm, Pool, ClassStatistics,
+        else if constexpr (is_one_of<Op, Softmax, CrossEntropy, LocalResponseNorm, Pool, ClassStatistics,
                                      NormStatistics, ApplyNorm>)
           return 1.8;
         else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, OptimizerUpdate>)

@@ -131,10 +131,12 @@ class Grids {
 
   void rows(DType type) {
     const SweepAxis many = axis(8, 16, 2), wide = axis(8, 13, 1.25);
+    const bool composed = options_.composed_norms;
     for (const auto kind : {NormalizationKind::layer, NormalizationKind::rms})
       add(kind == NormalizationKind::layer ? "layer norm" : "rms norm", type, {many, wide}, [=](const Sizes& s) {
         const Shape x{s[0], s[1]}, scale{s[1]};
-        if (kind == NormalizationKind::rms) return passes(Normalization{.kind = kind}, {x, scale}, {x}, type, {3});
+        if (kind == NormalizationKind::rms)
+          return passes(Normalization{.kind = kind, .in_one_kernel = !composed}, {x, scale}, {x}, type, {3});
         return passes(Normalization{.kind = kind}, {x, scale, scale}, {x}, type, {7});
       });
     add("softmax", type, {axis(8, 18, 2.5), axis(5, 12, 1.75)}, [=](const Sizes& s) {

@@ -12,6 +12,7 @@ struct GpuSweepOptions {
   std::vector<DType> dtypes{DType::f32};
   std::vector<OptimizerKind> optimizers{OptimizerKind::adam};
   bool attention = true;  // whether fused attention can be timed
+  bool composed_norms = false;  // RMS norms of several kernels in place of one
 };
 
 std::vector<SweepGrid> gpu_grids(const GpuSweepOptions& options);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "models/zoo/families.h"
+#include "oracle/validate/published/cells.h"
 #include "oracle/validate/published/frameworks.h"
 #include "oracle/validate/published/models.h"
 #include "oracle/validate/published/transformer_sizes.h"
@@ -29,6 +30,14 @@ ModelRecipe recipe_of(const Row& row, TransformerSizes& s, std::string_view fami
   return recipe;
 }
 
+// nanoGPT and llm.c pre-train without.
+bool trains_without_dropout(const Row& row) {
+  const std::string framework = lower_case(row.framework), notes = lower_case(row.notes);
+  for (const std::string_view name : {"llm.c", "nanogpt", "train_gpt2"})
+    if (has(framework, name)) return true;
+  return has(notes, "no dropout") || has(notes, "without dropout");
+}
+
 }  // namespace
 
 Result<std::optional<ModelRecipe>> gpt_model(const Row& row) {
@@ -43,7 +52,8 @@ Result<std::optional<ModelRecipe>> gpt_model(const Row& row) {
   options.vocabulary = s.vocabulary;
   options.ffn_width = s.ffn;
   options.fused_softmax = framework == FrameworkKind::megatron && said.apart.attention;
-  const bool drops = framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp;
+  const bool drops =
+      framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp && !trains_without_dropout(row);
   options.dropout = drops ? 0.1 : 0.0;
   recipe.assumed.push_back(drops ? "dropout of 0.1" : "no dropout");
   recipe.name += fmt::format(" dropout {} fused {}", options.dropout, options.fused_softmax);

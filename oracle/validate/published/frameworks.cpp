@@ -226,7 +226,8 @@ void set_clip(const Row& row, FrameworkRecipe& recipe) {
 // "FlashAttention-2", "flash attention", "flash-attn 3": its version, 0 where none is said; nothing: another's.
 std::optional<int> flash_version(const std::string& said) {
   for (const std::string_view word :
-       {"flashattention", "flash-attention", "flash attention", "flash-attn", "flash attn"}) {
+       {"flashattention", "flash-attention", "flash attention", "flash-attn", "flash attn", "--flash 1", "sdpa",
+        "scaled_dot_product_attention", "scaled dot product attention"}) {
     const std::size_t at = said.find(word);
     if (at == std::string::npos) continue;
     std::size_t digit = at + word.size();
@@ -251,6 +252,39 @@ void set_flash_attention(const Row& row, FrameworkRecipe& recipe) {
                      : *version == 3 ? AttentionLibrary::flash3
                                      : AttentionLibrary::flash2;
   recipe.assumed.push_back(fmt::format("fused attention, FlashAttention's version {}", *version == 0 ? 2 : *version));
+}
+
+// torch.compile, or kernels that are written by hand for norms, gates and positions (apex, flash-attn, Liger).
+bool says_fused(const std::string& said) {
+  constexpr auto denials = std::to_array<std::string_view>({"compile off", "no torch.compile", "no compile",
+                                                            "not compiled", "without torch.compile", "without compil",
+                                                            "compile 0", "compile=false", "compile: false"});
+  constexpr auto fusions = std::to_array<std::string_view>(
+      {"liger", "fused rmsnorm", "fused rms", "rmsnorm fused", "fused layernorm", "fused layer norm", "fused norm",
+       "fused swiglu", "fused rotary", "fused rope", "fused kernels", "fused ops", "fused dropout", "fused mlp"});
+  const auto says_one = [&](const auto& phrases) {
+    return std::ranges::any_of(phrases, [&](std::string_view phrase) { return has(said, phrase); });
+  };
+  return says_one(fusions) || (has(said, "compile") && !has(said, "compiler") && !says_one(denials));
+}
+
+void set_fusions(const Row& row, FrameworkRecipe& recipe) {
+  if (recipe.fused_pointwise || !says_fused(lower_case(row.framework + " " + row.notes))) return;
+  recipe.fused_pointwise = true;
+  recipe.assumed.emplace_back("elementwise operations in a row one kernel");
+}
+
+// Karpathy's llm.c: C and CUDA without a framework, weights of two bytes with f32 masters, cuDNN's attention, norms and
+// residuals in one kernel (llmc/layernorm.cuh), gradients reduced layer by layer beside backward.
+void set_llm_c(const Row& row, FrameworkRecipe& recipe) {
+  if (!says(row.framework, "llm.c") || says(row.framework, "pytorch")) return;
+  recipe.apart = {};
+  recipe.half_weights = recipe.fused_pointwise = true;
+  recipe.attention = AttentionLibrary::cudnn;
+  recipe.optimizer = OptimizerKind::adamw;
+  recipe.clip = 1.0;
+  recipe.dispatch = without_python;
+  recipe.assumed.emplace_back("weights of two bytes with f32 masters, cuDNN's attention, no Python between kernels");
 }
 
 // Parts of gradients are all that PyTorch's FSDP keeps between micro-batches (of FSDP2 pytorch's #126166 says so)
@@ -299,6 +333,8 @@ FrameworkRecipe framework_of(const Row& row) {
   set_clip(row, recipe);
   set_dispatch(row, recipe);
   set_sharded(row, recipe);
+  set_llm_c(row, recipe);
+  set_fusions(row, recipe);
   return recipe;
 }
 

@@ -143,6 +143,27 @@ TEST(NormalizationWork, BatchReadsItsStatistics) {  // 64 * 7 * 7 = 3,136 elemen
   EXPECT_EQ(r.backward, work(11 * 3'136, (2 * 3'136 + 64 + 128) * 4, (3'136 + 128) * 4));
 }
 
+// 96 elements of bf16, each read and written by: the cast to f32 (2, 4 bytes), the square (4, 4), the mean (4, 0), the
+// product with the reciprocal (4, 4), the cast back (4, 2) and the scale (2, 2). Backward by the scale's product (2, 2)
+// and, for its gradient, another (4, 2) and its sum (2, 0); the cast (2, 4); x's part of the product (4, 4) and the
+// reciprocal's (8, 4), summed (4, 0); the mean's (0, 4); the square's x (4, 4), twice it (4, 4) and times the gradient
+// (8, 4); both parts added up (8, 4), and the cast (4, 2).
+TEST(NormalizationWork, RmsNormsAreComposedUnlessTheyAreOneKernel) {
+  const std::string shapes = "[2x6x8,8]->[2x6x8]:bf16";
+  const auto composed = rule_of("normalization(kind=rms)" + shapes, 3, Backend::cuda);
+  EXPECT_EQ(composed.forward.read, Bytes{96 * (2 + 4 + 4 + 4 + 4 + 2)});
+  EXPECT_EQ(composed.forward.written, Bytes{96 * (4 + 4 + 4 + 2 + 2)});
+  EXPECT_EQ(composed.backward.read, Bytes{96 * (2 + 4 + 2 + 2 + 4 + 8 + 4 + 4 + 4 + 8 + 8 + 4)});
+  EXPECT_EQ(composed.backward.written, Bytes{96 * (2 + 2 + 4 + 4 + 4 + 4 + 4 + 4 + 4 + 4 + 2)});
+  // x and the scale, read and written once, and a reciprocal for each of 12 rows.
+  const auto one = rule_of("normalization(kind=rms,in_one_kernel=1)" + shapes, 3, Backend::cuda);
+  EXPECT_EQ(one.forward.read, Bytes{(96 + 8) * 2});
+  EXPECT_EQ(one.forward.written, Bytes{96 * 2 + 12 * 4});
+  const auto full = rule_of("normalization(kind=rms)[2x6x8,8]->[2x6x8]:f32", 1, Backend::cuda);
+  EXPECT_EQ(full.forward.read, Bytes{96 * (4 + 4 + 4 + 4)}) << "nothing is cast";
+  EXPECT_EQ(full.backward.written, Bytes{96 * (4 + 4 + 4 + 4 + 4 + 4 + 4 + 4)}) << "nor is the scale trained";
+}
+
 TEST(ElementwiseWork, ResidualAddPassesItsGradientOn) {
   const auto r = rule_of("binary[2x8,2x8]->[2x8]:f32", 3);
   EXPECT_EQ(r.forward, work(16, 128, 64));

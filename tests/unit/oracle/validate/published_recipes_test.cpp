@@ -424,8 +424,42 @@ TEST(PublishedFrameworks, SayWhereAttentionIsFused) {
   EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash2);
   row.notes = "without FlashAttention";
   EXPECT_TRUE(framework_of(row).apart.attention);
+  row.notes = "SDPA";
+  EXPECT_FALSE(framework_of(row).apart.attention);
   row.framework = "Megatron-Bridge";
   EXPECT_EQ(framework_of(row).kind, FrameworkKind::nemo);
+}
+
+TEST(PublishedFrameworks, FuseWhatTheSourceSays) {
+  const auto fused = [](const char* framework, const char* notes) {
+    Row row = row_of(8, 8, "A100", "", "");
+    row.framework = framework, row.notes = notes;
+    return framework_of(row).fused_pointwise;
+  };
+  EXPECT_FALSE(fused("PyTorch FSDP", ""));
+  EXPECT_TRUE(fused("PyTorch FSDP", "torch.compile, SDPA"));
+  EXPECT_TRUE(fused("PyTorch DDP", "train_gpt2.py --compile 1 --flash 1"));
+  EXPECT_TRUE(fused("lit-gpt (FSDP)", "fused layernorm, swiglu and rotary"));
+  EXPECT_TRUE(fused("PyTorch FSDP with Liger kernels", ""));
+  EXPECT_FALSE(fused("PyTorch FSDP", "torch.compile off"));
+  EXPECT_FALSE(fused("PyTorch FSDP", "no torch.compile"));
+  EXPECT_TRUE(fused("Megatron-LM", "no compile")) << "by hand";
+}
+
+TEST(PublishedFrameworks, LlmCRunsWithoutOne) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.framework = "llm.c", row.model = "gpt2";
+  const FrameworkRecipe recipe = framework_of(row);
+  EXPECT_TRUE(recipe.half_weights && recipe.fused_pointwise && recipe.dispatch);
+  EXPECT_FALSE(recipe.apart.attention);
+  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
+  row.framework = "PyTorch DDP (llm.c's train_gpt2.py)";
+  EXPECT_FALSE(framework_of(row).half_weights);
+  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
+  row.framework = "PyTorch DDP";
+  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("dropout of 0.1")));
+  row.notes = "no dropout";
+  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
 }
 
 TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
