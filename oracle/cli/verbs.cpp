@@ -5,11 +5,11 @@
 namespace sibyl::cli {
 
 const std::vector<Verb>& all_verbs() {
-  static const std::vector<Verb> verbs = {inspect_verb(),     predict_verb(),  scale_verb(),  search_verb(),
-                                          whatif_verb(),      compare_verb(),  trace_verb(),  export_verb(),
-                                          zoo_verb(),         clusters_verb(), import_verb(), kernels_verb(),
-                                          collectives_verb(), explain_verb(),  doctor_verb(), calibrate_verb(),
-                                          train_verb(),       validate_verb(), gui_verb()};
+  static const std::vector<Verb> verbs = {inspect_verb(),   predict_verb(),     scale_verb(),    search_verb(),
+                                          whatif_verb(),    compare_verb(),     memory_verb(),   trace_verb(),
+                                          export_verb(),    zoo_verb(),         clusters_verb(), import_verb(),
+                                          kernels_verb(),   collectives_verb(), explain_verb(),  doctor_verb(),
+                                          calibrate_verb(), train_verb(),       validate_verb(), gui_verb()};
   return verbs;
 }
 

@@ -23,6 +23,7 @@ Verb scale_verb();
 Verb search_verb();
 Verb whatif_verb();
 Verb compare_verb();
+Verb memory_verb();
 Verb trace_verb();
 Verb export_verb();
 Verb zoo_verb();

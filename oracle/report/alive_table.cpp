@@ -1,12 +1,37 @@
 // What memory is made of at its peak, as a table.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/quantity.h"
 #include "oracle/memory/history.h"
 #include "oracle/report/format.h"
 #include "oracle/report/report.h"
 
 namespace sibyl {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "layers.12.mlp" -> "layers.*.mlp"
+std::string without_numbers(const std::string& name) {
+  std::string result;
+  for (const char c : name)
+    if (!is_digit(c))
+      result += c;
+    else if (!result.ends_with('*'))
+      result += '*';
+  return result;
+}
+
+struct Alike {
+  const AliveMemory* largest = nullptr;
+  std::size_t count = 0;  // of names
+  Bytes bytes;            // of all
+};
+
+}  // namespace
 
 Table alive_table(const MemoryHistory& history) {
   using enum Column::Align;
@@ -23,6 +48,35 @@ Table alive_table(const MemoryHistory& history) {
                           Cell(to_string(alive.bytes), plain_number(alive.bytes.value())),
                           Cell(percent(alive.bytes / all), plain_number(alive.bytes / all))});
   }
+  return table;
+}
+
+Table alike_table(const MemoryHistory& history) {
+  using enum Column::Align;
+  std::map<std::pair<MemoryKind, std::string>, Alike> groups;
+  for (const AliveMemory& alive : history.alive) {
+    Alike& group = groups[{alive.kind, without_numbers(alive.name)}];
+    if (!group.largest || alive.bytes > group.largest->bytes) group.largest = &alive;
+    group.count += 1;
+    group.bytes += alive.bytes;
+  }
+  std::vector<std::pair<std::string, Alike>> rows;
+  for (const auto& [key, group] : groups) rows.emplace_back(group.count == 1 ? group.largest->name : key.second, group);
+  std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.second.bytes; });
+
+  const Bytes all = history.footprint.peak.total;
+  Table table{.columns = {{"Alive at the peak", "name", left},
+                          {"Kind", "kind", left},
+                          {"Alike", "count"},
+                          {"Largest", "largest_bytes"},
+                          {"Memory", "bytes"},
+                          {"Share", "share"}},
+              .rows = {}};
+  for (const auto& [name, group] : rows)
+    table.rows.push_back({name, std::string(to_string(group.largest->kind)), count_cell(group.count),
+                          Cell(to_string(group.largest->bytes), plain_number(group.largest->bytes.value())),
+                          Cell(to_string(group.bytes), plain_number(group.bytes.value())),
+                          Cell(percent(group.bytes / all), plain_number(group.bytes / all))});
   return table;
 }
 

@@ -66,6 +66,8 @@ Table to_table(const PredictionReport& report);
 Table layer_table(const Prediction& prediction);
 // What is alive at the peak, the largest first: name and how many, kind, the operation it belongs to, bytes, share.
 Table alive_table(const MemoryHistory& history);
+// The same where tensors whose names differ in numbers alone are one row: of how many layers, and the largest of them.
+Table alike_table(const MemoryHistory& history);
 // One device count a row; counts that cannot be run say why.
 Table to_table(const ScaleReport& report);
 // One quantity a row: before, after, change.

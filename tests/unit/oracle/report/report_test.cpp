@@ -71,6 +71,21 @@ TEST(Figures, WhatIsAliveIsAShareOfThePeak) {
             "name,kind,operation,bytes,share\nfc1.weight,weights,fc1,3000,0.75\n2 × moments,optimizer,,1000,0.25\n");
 }
 
+// Two layers of one kind are a row, under a name without their numbers; a name that stands alone keeps its own.
+TEST(Figures, WhatIsAlikeIsOneRow) {
+  MemoryHistory history;
+  history.footprint.peak.total = Bytes{10000};
+  history.alive = {{"head10.weight", MemoryKind::weights, Bytes{4000}, 1, "head"},
+                   {"layers.9.mlp", MemoryKind::activations, Bytes{2000}, 1, "layers.9.mlp"},
+                   {"layers.10.mlp", MemoryKind::activations, Bytes{3000}, 1, "layers.10.mlp"},
+                   {"layers.10.mlp", MemoryKind::gradients, Bytes{1000}, 1, "layers.10.mlp"}};
+  EXPECT_EQ(csv(alike_table(history)),
+            "name,kind,count,largest_bytes,bytes,share\n"
+            "layers.*.mlp,activations,2,3000,5000,0.5\n"
+            "head10.weight,weights,1,4000,4000,0.4\n"
+            "layers.10.mlp,gradients,1,1000,1000,0.1\n");
+}
+
 TEST(PredictionText, ShowsWhatAPersonAsks) {
   const std::string text = to_text(sample_prediction(), {});
   EXPECT_THAT(text, HasSubstr("resnet50.onnx on 64 devices of abci-v100 (16 nodes)"));
