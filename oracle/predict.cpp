@@ -88,6 +88,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;
   prediction.reduce_each = strategy.reduces_each();
+  prediction.gather_late = strategy.gather_late && strategy.zero == 3;
   prediction.offload = offload_text(strategy);
   if (strategy.recompute != Recompute::none) prediction.recompute = recompute_text(strategy);
   prediction.order = order_text(strategy);

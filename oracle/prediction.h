@@ -106,6 +106,7 @@ struct Prediction : Evaluation {
   bool half_weights = false;     // of two bytes, beside fp32 masters
   int zero = 0, zero_ranks = 0;  // as in Strategy
   bool reduce_each = false;
+  bool gather_late = false;  // --backward-prefetch post
   double clip = 0;
   // Where they are not as usual; else empty.
   std::string offload, recompute, order, split_until, batch_norm, compress, context_exchange;

@@ -114,6 +114,8 @@ struct Strategy {
   // zero 2, 3: every micro-batch's gradients are reduced at once, and ranks add up their parts of the sums (FSDP but
   // for no_sync, DeepSpeed); else they are summed whole, and reduced after the last.
   bool reduce_each = false;
+  // zero 3, backward: a unit is gathered when the one before it has run (PyTorch's BACKWARD_POST), not while it runs.
+  bool gather_late = false;
   Tier optimizer_tier = Tier::device;   // of the optimizer's state (plan/offload.h)
   Tier parameter_tier = Tier::device;   // of those that replicas share (plan/offload_parameters.h)
   Tier activation_tier = Tier::device;  // of what blocks that run again keep (plan/offload_activations.h)

@@ -62,6 +62,8 @@ std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, co
   if (s.reduce_each && std::ranges::none_of(plan.stages, &Stage::reduces_each))
     list.emplace_back(s.accumulation == 1 ? "--reduce-each: there is one micro-batch"
                                           : "--reduce-each: there are no replicas that could share state");
+  if (s.gather_late && std::ranges::all_of(plan.stages, [](const Stage& stage) { return stage.units.empty(); }))
+    list.emplace_back("--backward-prefetch post: no parameters are gathered block by block (--zero 3)");
   if (s.compression.kind != Compression::Kind::none &&
       !any_sync(plan, [](const GradientSync& sync) { return sync.senders > 1; }))
     list.push_back(fmt::format("--compress {}: no gradients are summed over ranks", compression_text(s.compression)));

@@ -192,6 +192,8 @@ void Replica::compute(std::size_t step, bool training) {
       if (!training) op.dropout = 0.0;
       return std::vector{aten::ring_attention(op, operands, ring())};
     }
+    if (compute.strided && operands.front().is_cuda())
+      return std::vector{operands.front().permute(std::get<Transpose>(attributes).permutation)};
     return aten::run_operation(attributes, operands, shapes);
   };
   const bool later = at::GradMode::is_enabled() && puts_off(step);

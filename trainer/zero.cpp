@@ -182,7 +182,7 @@ class ShardedSync::Impl {
       if (shard.over) continue;                              // another sync's parameters are read within the same steps
       if (shard.gathered && shard.gathering == 0) continue;  // entered before
       need(shard);
-      const auto ahead = static_cast<std::size_t>(shard.unit->ahead);
+      const auto ahead = static_cast<std::size_t>(shard.unit->ahead_backward);
       for (std::size_t k = 1; k <= ahead && k <= n; ++k)
         if (Shard& next = shards_[units_[n - k]]; !next.over) gather(next);
       if (ahead >= n) continue;
@@ -282,14 +282,21 @@ class ShardedSync::Impl {
     Shard& shard = shards_[index];
     if (!arrivals_.last(shard.bucket->parameters[slot])) return;
     const at::NoGradGuard no_grad;
-    if (armed_ && sync_.overlapped) {
-      take(index, slot);
-      send_ready();
-    }
-    if (++shard.arrived < shard.place.size()) return;
+    const bool complete = ++shard.arrived == shard.place.size();
+    if (armed_ && sync_.overlapped) take(index, slot);
+    if (complete && shard.unit && shard.unit->ahead_backward == 0) gather_behind(shard);
+    if (armed_ && sync_.overlapped) send_ready();
+    if (!complete) return;
     shard.arrived = 0;
     shard.over = true;
     if (shard.unit) release(shard);
+  }
+
+  // The next unit's parameters are asked for before the gradients of this one are sent.
+  void gather_behind(Shard& shard) {
+    release(shard);
+    for (std::size_t n = 1; n < units_.size(); ++n)
+      if (&shards_[units_[n]] == &shard && !shards_[units_[n - 1]].over) gather(shards_[units_[n - 1]]);
   }
 
   // A finished gradient goes to its buffer, unless that would be the last one and the bucket to be sent next has none:

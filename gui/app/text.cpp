@@ -20,7 +20,8 @@ bool concernsStrategy(const Error& error) {
   const std::string all = error.where + " " + error.message;
   return std::ranges::any_of(
       std::vector<std::string>{"--parallel", "--split-until", "--order", "--stages", "--schedule", "--micro-batches",
-                               "--zero", "--reduce-each", "--offload", "--recompute", "--compress", "devices"},
+                               "--zero", "--reduce-each", "--backward-prefetch", "--offload", "--recompute",
+                               "--compress", "devices"},
       [&](const std::string& word) { return all.find(word) != std::string::npos; });
 }
 

@@ -65,7 +65,7 @@ std::string command_line(const Scenario& scenario) {
 Scenario with_strategy(Scenario scenario, const Strategy& strategy) {
   for (const char* name :
        {"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages", "--zero", "--reduce-each",
-        "--recompute", "--order", "--bucket", "--no-overlap", "--compress", "--offload"})
+        "--backward-prefetch", "--recompute", "--order", "--bucket", "--no-overlap", "--compress", "--offload"})
     scenario.clear(name);
   scenario.set("--devices", fmt::format("{}", strategy.devices()));
   std::istringstream said(strategy_words(strategy));

@@ -225,6 +225,12 @@ std::vector<Option> strategy_options() {
       {.name = "--reduce-each",
        .help = "--zero 2 or 3: every micro-batch's gradients are reduced at once and ranks keep their parts alone, as "
                "FSDP without no_sync and DeepSpeed; else they are summed whole and reduced after the last"},
+      {.name = "--backward-prefetch",
+       .value = "WHEN",
+       .help = "--zero 3: backward, blocks are gathered while the one before them runs (pre, as FSDP does unless told "
+               "otherwise) or when it has run (post, as Composer; no other block lies beside it)",
+       .fallback = "pre",
+       .choices = {"pre", "post"}},
       {.name = "--offload",
        .value = "WHAT",
        .help = "what lies outside the device while nothing uses it: optimizer (its state), parameters (of --zero 3), "
@@ -351,6 +357,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
                 "--half-weights", "--precision bf16, fp16 or fp8");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
   strategy.reduce_each = arguments.has("--reduce-each");
+  strategy.gather_late = arguments.text("--backward-prefetch").value_or("pre") == "post";
   if (const auto offload = arguments.text("--offload")) SIBYL_CHECK(parse_offload(*offload, strategy));
   if (const auto recompute = arguments.text("--recompute")) {
     SIBYL_CHECK(parse_recompute(*recompute, strategy));

@@ -20,7 +20,7 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
   // Rows of operations that run again end where parameters are gathered anew.
   if (s.recompute == Recompute::operations && s.zero == 3) return false;
-  if (s.reduces_each()) return false;
+  if (s.reduces_each() || (s.gather_late && s.zero == 3)) return false;
   return s.framework == Framework::sibyl && s.stage_starts.empty() && s.split_until.empty();
 }
 

@@ -283,7 +283,10 @@ void ProgramTable::hash_steps() {
       continue;
     }
     if (const auto* compute = std::get_if<Compute>(&whole_->steps[i])) {
-      of[i].add(hash_value(signature(*whole_, *compute))).add(compute->gradients).add(compute->fused ? 1 : 0);
+      of[i]
+          .add(hash_value(signature(*whole_, *compute)))
+          .add(compute->gradients)
+          .add((compute->fused ? 1 : 0) + (compute->strided ? 2 : 0));
       for (const double bytes : {compute->moved.forward, compute->moved.backward})
         of[i].add(std::bit_cast<std::uint64_t>(bytes));
       continue;

@@ -47,7 +47,8 @@ class Collector {
 
   void add_passes(const Compute& compute, std::uint32_t later, StageKernels::OfStep& step) {
     const auto add = [&](std::optional<StageKernels::Index>& to, Pass pass, std::uint32_t gradients) {
-      if (std::optional<KernelKey> key = kernel_of(stage_, compute, pass, gradients)) to = index_of(*std::move(key));
+      if (std::optional<KernelKey> key = kernel_of(stage_, compute, backend_, pass, gradients))
+        to = index_of(*std::move(key));
     };
     add(step.forward, Pass::forward, 0);
     if (compute.moved.forward == 0) add(step.backward_weight, Pass::backward, later);
@@ -247,7 +248,8 @@ class Collector {
 }  // namespace
 
 // What moves bytes alone, copies them, whatever gradients are asked of it: each is read and written.
-std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, Pass pass, std::uint32_t gradients) {
+std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, Backend backend, Pass pass,
+                                   std::uint32_t gradients) {
   if (compute.moved.forward > 0) {
     const double bytes = pass == Pass::forward ? compute.moved.forward : compute.moved.backward;
     if (bytes <= 0) return std::nullopt;
@@ -256,7 +258,10 @@ std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, P
     return KernelKey{{Copy{}, {shape}, {shape}, dtype}, Pass::forward, 0};
   }
   if (compute.fused || (pass == Pass::backward && gradients == 0)) return std::nullopt;
-  return KernelKey{signature(stage, compute), pass, gradients};
+  KernelKey key{signature(stage, compute), pass, gradients};
+  if (compute.strided && backend == Backend::cuda)
+    key.signature.attributes = Reshape{};  // a view, which the host makes
+  return key;
 }
 
 Signature gradient_norm(const Shape& shape) {

@@ -53,7 +53,8 @@ StageKernels kernels_of(const Stage& stage, Backend backend);
 // Of a gradient, before it is clipped.
 Signature gradient_norm(const Shape& shape);
 // Of one operation's pass; none where it runs in another's kernel. `gradients`: those that a backward pass computes.
-std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, Pass pass, std::uint32_t gradients);
+std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, Backend backend, Pass pass,
+                                   std::uint32_t gradients);
 
 // All distinct kernels of a plan.
 std::vector<KernelKey> kernels_of(const Plan& plan, Backend backend);

@@ -32,14 +32,15 @@ class StepTime {
     }
     const auto& compute = std::get<Compute>(step);
     double time = 0;
-    if (const auto forward = kernel_of(stage, compute, Pass::forward, 0))
+    if (const auto forward = kernel_of(stage, compute, backend(), Pass::forward, 0))
       time += issued(of(*forward) + cluster_.step_overhead_per_operation.value());
-    if (const auto backward = kernel_of(stage, compute, Pass::backward, compute.gradients))
+    if (const auto backward = kernel_of(stage, compute, backend(), Pass::backward, compute.gradients))
       time += issued(of(*backward));
     return time;
   }
 
  private:
+  [[nodiscard]] Backend backend() const { return cluster_.kernels.device().backend; }
   [[nodiscard]] double of(const KernelKey& key) const {
     return kernels_.of(key, strategy_).estimate.time.time.value() * cluster_.composition.factor;
   }

@@ -414,7 +414,7 @@ double StepWalk::unit_bytes(std::size_t unit) const {
 void StepWalk::enter_unit(std::size_t unit, bool forwards) {
   gather(unit);
   const ParameterUnit& own = stage_.units[unit];
-  int ahead = own.ahead;
+  int ahead = forwards ? own.ahead : own.ahead_backward;
   for (std::size_t u = unit; ahead >= 0 && (forwards ? ++u < stage_.units.size() : u-- > 0);) {
     if (stage_.units[u].sync != own.sync) continue;
     if (ahead-- > 0)

@@ -146,7 +146,7 @@ bool runs_alike(const Step& a, const Step& b) {
   if (const auto* one = std::get_if<Compute>(&a)) {
     const auto& other = std::get<Compute>(b);
     return one->attributes == other.attributes && one->dtype == other.dtype && one->gradients == other.gradients &&
-           one->fused == other.fused && one->moved == other.moved;
+           one->fused == other.fused && one->strided == other.strided && one->moved == other.moved;
   }
   const auto &one = std::get<Exchange>(a), &other = std::get<Exchange>(b);
   return one.axis == other.axis && one.forward == other.forward && one.backward == other.backward;

@@ -24,6 +24,7 @@
 #include "oracle/plan/sharding/policy.h"
 #include "oracle/plan/sharding/shard.h"
 #include "oracle/plan/sharding/split_point.h"
+#include "oracle/plan/strided.h"
 #include "oracle/plan/synchronised_norms.h"
 #include "oracle/plan/whole_program.h"
 #include "oracle/plan/zero.h"
@@ -190,6 +191,7 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
   }
   if (strategy.dropless) send_filled_slots(stage);
   stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
+  stage = with_strided_attention(stage);
   if (strategy.fused_norms) stage = with_fused_norms(stage);
   if (strategy.fused_pointwise) stage = with_fused_pointwise(stage);
   return stage;

@@ -115,6 +115,10 @@ bool makes_fp8(const Stage& stage, const Compute& compute) {
 
 TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend) {
   TrainingRule rule = training_rule(signature(stage, compute), compute.gradients, backend);
+  if (compute.strided && backend == Backend::cuda) {
+    rule = {};
+    rule.view = true;
+  }
   const Compute::Kept& kept = compute.kept;
   std::erase_if(rule.saved, [&](const Saved& saved) {
     return (saved.what == Saved::What::input && saved.index < 32 && (kept.not_inputs >> saved.index & 1U) != 0) ||

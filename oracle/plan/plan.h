@@ -89,6 +89,7 @@ struct Compute {
   DType dtype = DType::f32;
   std::uint32_t gradients = 0;  // mask of inputs whose gradient backward computes; 0 = no backward
   bool fused = false;           // another operation's kernel does this, too
+  bool strided = false;         // on a GPU those around take it in any order of axes (plan/strided.h): nothing moves
   // What is priced in place of its own kernels where operations are fused (plan/image_kernels.h, plan/pointwise.h): a
   // copy that reads and writes so many bytes. 0: of what is fused, nothing; of others, their own kernels.
   struct Moved {
@@ -178,13 +179,13 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-// Steps [begin, end) that read the parameters of one bucket of a sharded sync, which a rank holds its part of alone. They
-// are gathered before the first of the steps and given up after the last, forward and backward. Gathering begins
-// `ahead` units before.
+// Steps [begin, end) that read the parameters of one bucket of a sharded sync, which a rank holds its part of alone.
+// They are gathered before the first of the steps and given up after the last, forward and backward. Gathering begins
+// `ahead` units before, backward `ahead_backward`; 0: when the unit behind it has run, before its gradients are sent.
 struct ParameterUnit {
   std::size_t begin = 0, end = 0;
   std::size_t sync = 0, bucket = 0;
-  int ahead = 1;
+  int ahead = 1, ahead_backward = 1;
 };
 
 // What lies outside the device and comes and goes together for an update: the state of whole parameters, and of the

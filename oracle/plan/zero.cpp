@@ -76,7 +76,8 @@ void make_units(Stage& stage, const Strategy& strategy) {
     for (auto& [key, bucket] : by_stretch) {
       const std::size_t at = key.first;
       const Segment steps = at == all.size() ? Segment{0, stage.steps.size()} : all[all.size() - 1 - at];
-      stage.units.push_back({steps.begin, steps.end, s, sync.buckets.size(), 1});
+      const int ahead_backward = strategy.gather_late ? 0 : 1;
+      stage.units.push_back({steps.begin, steps.end, s, sync.buckets.size(), 1, ahead_backward});
       sync.buckets.push_back(std::move(bucket));
     }
   }

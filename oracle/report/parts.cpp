@@ -101,6 +101,7 @@ std::string splitting(const Prediction& p) {
   if (p.zero > 0) text += fmt::format(", ZeRO {}", p.zero);
   if (p.zero_ranks > 0) text += fmt::format(" among {}", p.zero_ranks);
   if (p.reduce_each) text += ", each micro-batch's gradients reduced";
+  if (p.gather_late) text += ", blocks gathered late";
   if (!p.offload.empty()) text += fmt::format(", offload {}", p.offload);
   if (!p.recompute.empty()) text += fmt::format(", recompute {}", p.recompute);
   if (!p.order.empty()) text += fmt::format(", order {}", p.order);

@@ -106,6 +106,7 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("zero")) p.zero = r.at("zero").small_integer(0);
   if (r.has("zero_ranks")) p.zero_ranks = r.at("zero_ranks").small_integer(0);
   if (r.has("reduce_each")) p.reduce_each = r.at("reduce_each").boolean();
+  if (r.has("gather_late")) p.gather_late = r.at("gather_late").boolean();
   if (r.has("offload")) p.offload = r.at("offload").text();
   if (r.has("recompute")) p.recompute = r.at("recompute").text();
   if (r.has("order")) p.order = r.at("order").text();

@@ -77,6 +77,7 @@ Json plan(const Prediction& p) {
   if (p.zero > 0) json["zero"] = p.zero;
   if (p.zero_ranks > 0) json["zero_ranks"] = p.zero_ranks;
   if (p.reduce_each) json["reduce_each"] = true;
+  if (p.gather_late) json["gather_late"] = true;
   if (!p.offload.empty()) json["offload"] = p.offload;
   if (!p.recompute.empty()) json["recompute"] = p.recompute;
   if (!p.order.empty()) json["order"] = p.order;

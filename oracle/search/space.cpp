@@ -302,6 +302,7 @@ std::string strategy_words(const Strategy& s) {
   if (s.pipeline > 1) words += " --schedule " + schedule_text(s);
   if (s.zero > 0) words += " --zero " + zero_text(s);
   if (s.reduce_each) words += " --reduce-each";
+  if (s.gather_late && s.zero == 3) words += " --backward-prefetch post";
   if (s.recompute != Recompute::none) words += " --recompute " + recompute_text(s);
   if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
   if (s.context > 1 && s.context_exchange != ContextExchange::automatic)

@@ -122,13 +122,20 @@ class ProgramBuilder {
   void enter(std::size_t unit, bool forward) {
     gather(unit);
     needed_ = std::max(needed_, gathered_[unit]);
-    const auto ahead = static_cast<std::size_t>(stage_.units[unit].ahead);
+    const ParameterUnit& own = stage_.units[unit];
+    const auto ahead = static_cast<std::size_t>(forward ? own.ahead : own.ahead_backward);
     for (std::size_t n = 1; n <= ahead; ++n)
       if (forward || n <= unit) gather(forward ? unit + n : unit - n);
     if (forward || ahead < unit) bring(forward ? unit + ahead + 1 : unit - ahead - 1);
   }
 
   void leave(std::size_t unit) { gathered_[unit] = 0; }
+
+  // The unit behind which none is gathered ahead, when those before it have run, ahead of their gradients.
+  void gather_late(std::size_t step) {
+    for (std::size_t u = stage_.units.size(); u-- > 0;)
+      if (stage_.units[u].end == step && stage_.units[u].ahead_backward == 0) gather(u);
+  }
 
   // The number of copies so far, with it.
   std::size_t copy(std::size_t segment, OffloadCopy::Way way) {
@@ -224,6 +231,7 @@ class ProgramBuilder {
       differentiate(i, place);
       for (std::size_t u = 0; u < stage_.units.size(); ++u)
         if (stage_.units[u].begin == i) leave(u);
+      if (inputs) gather_late(i);
       if (reduces(place) && i > 0 && turn_.kind != Turn::Kind::backward_input) send_buckets(i);
     }
   }

@@ -50,6 +50,7 @@ StrategySection::StrategySection(Document& document, QWidget* parent)
   schedule_ = add("--schedule", tr("Schedule"), {"gpipe", "interleaved:2", "interleaved:4", "zero-bubble"}, "1f1b");
   add("--zero", tr("ZeRO"), {"0", "1", "2", "3"});
   add("--reduce-each", tr("Reduce each micro-batch's gradients"));
+  add("--backward-prefetch", tr("Gather blocks backward"));
   add("--recompute", tr("Recompute"), {"none", "selective", "full", "every:2", "groups:2"});
   add("--offload", tr("Offload"),
       {"optimizer", "optimizer:nvme", "activations", "activations:nvme", "optimizer,activations",

@@ -297,6 +297,10 @@ void set_sharded(const Row& row, FrameworkRecipe& recipe) {
   const bool fully_sharded = is("fsdp") || recipe.kind == FrameworkKind::fsdp || recipe.kind == FrameworkKind::nemo;
   recipe.reduce_each =
       is("deepspeed") || (fully_sharded && !is("accelerate") && !is("trainer") && !is("lit-gpt") && !is("litgpt"));
+  // Composer's default (backward_prefetch='BACKWARD_POST', composer.utils.FSDPConfig); PyTorch's is BACKWARD_PRE.
+  recipe.gather_late = is("composer") || is("foundry");
+  if (recipe.gather_late && row.zero.value_or(0) == 3)
+    recipe.assumed.emplace_back("backward, blocks are gathered when the one before has run");
   if (!is("deepspeed") || row.zero.value_or(0) < 2) return;
   std::erase(recipe.assumed, "gradients exchanged after backward");
   recipe.exchange = GradientExchange::overlapped;

@@ -33,6 +33,7 @@ struct FrameworkRecipe {
   bool fused_pointwise = false, overlap_tensor = false, fused_update = true, written_update = false;
   GradientExchange exchange = GradientExchange::overlapped;
   bool reduce_each = true;                        // gradients that ranks hold parts of
+  bool gather_late = false;                       // of ZeRO 3 (Strategy::gather_late)
   bool every_logit = false;                       // of a masked language model: logits where nothing is masked, too
   OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own
   double clip = 0;

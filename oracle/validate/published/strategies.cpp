@@ -141,6 +141,7 @@ Result<void> set_optimizer(const Row& row, const FrameworkRecipe& framework, con
 
 // Where it can be so; a batch may be parted further later.
 void set_reduction(const FrameworkRecipe& framework, Strategy& strategy) {
+  strategy.gather_late = framework.gather_late && strategy.zero == 3;
   strategy.reduce_each = framework.reduce_each && strategy.expert == 1;
   if (!check_reduce_each(strategy)) strategy.reduce_each = false;
 }

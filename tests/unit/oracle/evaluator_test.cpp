@@ -45,7 +45,7 @@ RC_GTEST_PROP(Evaluator, AnswersAsPredictDoesWhateverItWasAskedBefore, ()) {
 // A strategy that differs from another in one thing.
 Strategy changed(Strategy s) {
   using test::any, test::one_of;
-  switch (any(0, 21)) {
+  switch (any(0, 22)) {
     case 0: s.tensor = one_of(1, 2, 4); break;
     case 1: s.sequence = !s.sequence; break;
     case 2: s.filter = one_of(1, 2); break;
@@ -67,6 +67,7 @@ Strategy changed(Strategy s) {
     case 18: s.fused_update = !s.fused_update; break;
     case 19: s.written_update = !s.written_update; break;
     case 20: s.zero = any(2, 3), s.reduce_each = !s.reduce_each; break;
+    case 21: s.zero = 3, s.gather_late = !s.gather_late; break;
     default: s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::adam); break;
   }
   return s;

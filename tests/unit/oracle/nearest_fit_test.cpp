@@ -76,7 +76,7 @@ TEST(NearestFit, NamesWhatFitsAndTheLeastChangeFirst) {
   EXPECT_LE(fit.settings[0].memory, p->memory_capacity);
   ASSERT_TRUE(fit.least);
   EXPECT_EQ(*fit.least, predict(gpt2_xl(), asked, cluster)->memory.needed());
-  EXPECT_THAT(to_text(fit), HasSubstr("even single samples need 30.7 GiB; --zero 3 fits: 13.8 GiB"));
+  EXPECT_THAT(to_text(fit), HasSubstr("even single samples need 30.7 GiB; --zero 3 fits: 13.5 GiB"));
 }
 
 // Whatever comes before it in the order of changes was not passed by.

@@ -60,6 +60,12 @@ TEST_F(WithoutEffect, WhatReplicasWouldShare) {
   once.accumulation = single.accumulation = 2;
   EXPECT_THAT(of(cnn_, once), IsEmpty());
   EXPECT_THAT(of(cnn_, single), testing::Contains("--reduce-each: there are no replicas that could share state"));
+  Strategy late = strategy("data=2");
+  late.gather_late = true, late.zero = 2;
+  EXPECT_THAT(of(cnn_, late),
+              ElementsAre("--backward-prefetch post: no parameters are gathered block by block (--zero 3)"));
+  late.zero = 3;
+  EXPECT_THAT(of(cnn_, late), IsEmpty());
   Strategy alone = strategy("data=1"), two = strategy("data=2"), pixels = strategy("spatial=2x1");
   alone.compression = two.compression = pixels.compression = {Compression::Kind::fp16};
   EXPECT_THAT(of(cnn_, alone), ElementsAre("--compress fp16: no gradients are summed over ranks"));

@@ -386,7 +386,8 @@ def emulated_sharded():
                          (["--recompute", "selective"], 1), (["--recompute", "every:2"], 1), (["--recompute", "groups:2"], 2),
                          (["--recompute", "normalization,gelu"], 1), (["--zero", 3, "--recompute", "normalization,gelu"], 2), (["--zero", 1, "--optimizer", "lamb", "--clip", 1], 2),
                          (["--zero", 3, "--clip", 1], 2), (["--zero", 2, "--micro-batches", 2, "--reduce-each"], 2),
-                         (["--zero", 3, "--micro-batches", 2, "--reduce-each", "--recompute", "full"], 2)]:
+                         (["--zero", 3, "--micro-batches", 2, "--reduce-each", "--recompute", "full"], 2),
+                         (["--zero", 3, "--backward-prefetch", "post"], 2)]:
         emulated_as_predicted([*gpt2, *words], ranks)
     emulated_as_predicted(["zoo:resnet18", "--batch", 8, "--recompute", "full", "--zero", 2], 2)
 
@@ -525,7 +526,8 @@ def zero():
         check(held[0, 2]["weights"] >= 2 * half and half <= held[3, 2]["weights"] < 1.02 * half, f"weights: {held}")
         check(held[1, 2]["optimizer"] < 0.51 * held[0, 2]["optimizer"], f"optimizer state: {held}")
         # Micro-batches: gathered for each, scattered once, or each by itself.
-        for zero in (["--zero", 3], ["--zero", 2, "--reduce-each"], ["--zero", 3, "--reduce-each"]):
+        for zero in (["--zero", 3], ["--zero", 2, "--reduce-each"], ["--zero", 3, "--reduce-each"],
+                     ["--zero", 3, "--backward-prefetch", "post"]):
             found, result = trained("accumulated", *common, *zero, "--micro-batches", 4, ranks=2)
             near(serial, found, f"{words} {zero} --micro-batches 4")
             check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"], f"{zero}: {result}")

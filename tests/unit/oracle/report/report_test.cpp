@@ -169,7 +169,7 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.bytes_by_kind = {1, 2, 3, 4, 5};
   report.prediction.zero = 2;
   report.prediction.zero_ranks = 8;
-  report.prediction.reduce_each = true;
+  report.prediction.reduce_each = report.prediction.gather_late = true;
   report.prediction.clip = 0.5;
   report.prediction.batch_norm = "synchronised";
   report.prediction.compress = "topk:0.01";

@@ -446,6 +446,15 @@ TEST(PublishedFrameworks, FuseWhatTheSourceSays) {
   EXPECT_TRUE(fused("Megatron-LM", "no compile")) << "by hand";
 }
 
+TEST(PublishedFrameworks, ComposerGathersBlocksLate) {
+  Row row = row_of(8, 8, "A100", "", "");
+  row.framework = "llm-foundry (Composer, FSDP)", row.zero = 3;
+  EXPECT_TRUE(framework_of(row).gather_late);
+  EXPECT_THAT(framework_of(row).assumed, Contains(HasSubstr("when the one before has run")));
+  row.framework = "PyTorch FSDP";
+  EXPECT_FALSE(framework_of(row).gather_late);
+}
+
 TEST(PublishedFrameworks, LlmCRunsWithoutOne) {
   Row row = row_of(8, 8, "A100", "", "");
   row.framework = "llm.c", row.model = "gpt2";
