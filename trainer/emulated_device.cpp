@@ -11,7 +11,6 @@
 #include "aten/memory.h"
 #include "aten/weightless.h"
 #include "comm/prompt_thread.h"
-#include "models/training/gradient_aliasing.h"
 
 namespace sibyl::trainer {
 namespace {
@@ -43,7 +42,6 @@ class OperationNode final : public Node {
   variable_list apply(variable_list&& gradients) override {
     const at::NoGradGuard no_grad;
     const auto& compute = std::get<Compute>(device_.stage().steps[step_]);
-    const Signature s = signature(device_.stage(), compute);
     const at::Tensor incoming = gradients.empty() ? at::Tensor() : std::move(gradients.front());
     gradients.clear();
     device_.run_backward(step_);
@@ -51,7 +49,8 @@ class OperationNode final : public Node {
     for (std::size_t i = 0; i < compute.inputs.size(); ++i) {
       if (!(compute.gradients >> i & 1U) || !task_should_compute_output(i)) continue;
       const LocalTensor& input = device_.stage()[compute.inputs[i]];
-      const bool same = incoming.defined() && !is_scalar_loss(incoming) && passes_gradient_through(s, i) &&
+      const bool same = incoming.defined() && !is_scalar_loss(incoming) &&
+                        passes_gradient(device_.stage(), compute, i, device_.backend()) &&
                         input.kind != TensorKind::parameter;
       results[i] = same ? aten::weightless_view(incoming, input.shape) : gradient_of(device_, input);
     }
@@ -115,11 +114,12 @@ EmulatedDevice::EmulatedDevice(const Stage& stage, const EmulatedStage& times, B
     : stage_(stage),
       times_(times),
       clock_(clock),
+      backend_(backend),
       later_(splits_backward(stage) ? later_gradients(stage) : std::vector<std::uint32_t>(stage.steps.size(), 0)) {
   aten::count_weightless(backend == Backend::cpu ? 64 : 512, sums_apart);
   for (const Step& step : stage.steps) {
     const auto* compute = std::get_if<Compute>(&step);
-    rules_.push_back(compute ? training_rule(signature(stage, *compute), compute->gradients, backend) : TrainingRule{});
+    rules_.push_back(compute ? rule_of(stage, *compute, backend) : TrainingRule{});
   }
   comm::precise_sleeps();
   comm::run_promptly();

@@ -68,6 +68,7 @@ class EmulatedDevice {
   [[nodiscard]] Seconds busy() const { return Seconds{std::chrono::duration<double>(busy_).count()}; }
 
   [[nodiscard]] const Stage& stage() const { return stage_; }
+  [[nodiscard]] Backend backend() const { return backend_; }
   [[nodiscard]] const EmulatedStage& times() const { return times_; }
   [[nodiscard]] const TrainingRule& rule(std::size_t step) const { return rules_[step]; }
   void run_backward(std::size_t step);
@@ -94,6 +95,7 @@ class EmulatedDevice {
   [[nodiscard]] Clock::time_point ended() const;
 
   EmulatedClock& clock_;
+  Backend backend_;
   Clock::duration busy_{}, last_kernel_{};
   std::vector<std::uint32_t> later_;  // by step: gradients that a backward_weight turn computes
   Turn::Kind kind_ = Turn::Kind::backward;

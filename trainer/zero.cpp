@@ -284,7 +284,7 @@ class ShardedSync::Impl {
     const at::NoGradGuard no_grad;
     const bool complete = ++shard.arrived == shard.place.size();
     if (armed_ && sync_.overlapped) take(index, slot);
-    if (complete && shard.unit && shard.unit->ahead_backward == 0) gather_behind(shard);
+    if (complete && !splits_ && shard.unit && shard.unit->ahead_backward == 0) gather_behind(shard);
     if (armed_ && sync_.overlapped) send_ready();
     if (!complete) return;
     shard.arrived = 0;
@@ -292,7 +292,8 @@ class ShardedSync::Impl {
     if (shard.unit) release(shard);
   }
 
-  // The next unit's parameters are asked for before the gradients of this one are sent.
+  // The next unit's parameters are asked for before the gradients of this one are sent. Where gradients of weights are
+  // put off nothing is known to be complete, and it is gathered when it is read.
   void gather_behind(Shard& shard) {
     release(shard);
     for (std::size_t n = 1; n < units_.size(); ++n)

@@ -64,8 +64,8 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    constexpr std::array again = {"--batch",    "--order",   "--bucket",          "--no-overlap",
-                                  "--compress", "--offload", "--context-exchange"};
+    constexpr std::array again = {"--batch",    "--order",   "--bucket",           "--no-overlap",
+                                  "--compress", "--offload", "--context-exchange", "--backward-prefetch"};
     return std::ranges::count(again, option.name) > 0;
   });
   std::string command = "sibyl predict " + shell_word(arguments.operands().front());

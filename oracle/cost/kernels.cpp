@@ -261,6 +261,9 @@ std::optional<KernelKey> kernel_of(const Stage& stage, const Compute& compute, B
   KernelKey key{signature(stage, compute), pass, gradients};
   if (compute.strided && backend == Backend::cuda)
     key.signature.attributes = Reshape{};  // a view, which the host makes
+  // A processor's norms are composed of ATen's calls whatever is asked for, and are timed so.
+  auto* norm = std::get_if<Normalization>(&key.signature.attributes);
+  if (norm && backend == Backend::cpu) norm->in_one_kernel = false;
   return key;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/training/gradient_aliasing.h"
 #include "oracle/memory/state.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
@@ -94,10 +93,10 @@ StepWalk::StepFacts StepWalk::facts_of(const Stage& stage, const Step& step, Bac
   each_gradient(stage, step, [&](LocalTensorId id) { facts.gradients.push_back(id); });
   const auto* compute = std::get_if<Compute>(&step);
   if (!compute) return facts;
-  const Signature s = signature(stage, *compute);
   facts.rule = rule_of(stage, *compute, backend);
   for (std::size_t in = 0; in < compute->inputs.size(); ++in)
-    if (compute->gradients >> in & 1U && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;
+    if (compute->gradients >> in & 1U && passes_gradient(stage, *compute, in, backend))
+      facts.passed_through |= 1U << in;
   return facts;
 }
 

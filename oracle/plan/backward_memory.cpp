@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/training/gradient_aliasing.h"
 #include "oracle/plan/regathered.h"
 
 namespace sibyl {
@@ -35,7 +34,8 @@ BackwardMemory::AllFacts BackwardMemory::facts_of_steps(const WorkspaceOf& works
     facts.rule = rule_of(program_, *compute, backend_);
     if (compute->gradients == 0) continue;
     for (std::size_t in = 0; in < compute->inputs.size(); ++in)
-      if ((compute->gradients >> in & 1U) != 0 && passes_gradient_through(s, in)) facts.passed_through |= 1U << in;
+      if ((compute->gradients >> in & 1U) != 0 && passes_gradient(program_, *compute, in, backend_))
+        facts.passed_through |= 1U << in;
     if (workspace) facts.workspace = workspace(s, compute->gradients).value();
   }
   return all;

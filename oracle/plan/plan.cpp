@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/training/gradient_aliasing.h"
 namespace sibyl {
 
 std::vector<int> sync_group(const Mesh& mesh, const GradientSync& sync, int rank) {
@@ -128,6 +129,10 @@ TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend
     if ((kept.also_inputs >> in & 1U) != 0) rule.saved.push_back(rules::saved_input(in));
   rule.view = rule.view && !makes_fp8(stage, compute);
   return rule;
+}
+
+bool passes_gradient(const Stage& stage, const Compute& compute, std::size_t operand, Backend backend) {
+  return (compute.strided && backend == Backend::cuda) || passes_gradient_through(signature(stage, compute), operand);
 }
 
 // Autograd runs the latest forward operation first; within one operation gradients arrive in operand order, but that of a

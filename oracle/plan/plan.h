@@ -318,6 +318,8 @@ void each_gradient(const Stage& stage, const Step& step, auto&& visit) {
 Signature signature(const Stage& stage, const Compute& compute);
 // What training does with it: training_rule(), and of what is fused what its kernel keeps.
 TrainingRule rule_of(const Stage& stage, const Compute& compute, Backend backend);
+// The gradient of that operand is the memory of the result's, too (gradient_aliasing.h).
+bool passes_gradient(const Stage& stage, const Compute& compute, std::size_t operand, Backend backend);
 
 // Order in which backward finishes parameters' gradients: reverse forward order.
 std::vector<LocalTensorId> gradient_order(const Stage& stage);

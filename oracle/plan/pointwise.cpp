@@ -164,6 +164,7 @@ bool has_fusible_pointwise(const Stage& stage, std::string_view family) {
     if (apart == nullptr || (!family.empty() && name_of(apart->attributes) != family)) continue;
     const auto& together = std::get<Compute>(fused.steps[i]);
     if (together.fused != apart->fused || !(together.moved == apart->moved)) return true;
+    if (!(together.attributes == apart->attributes)) return true;  // a norm in one kernel
   }
   return false;
 }

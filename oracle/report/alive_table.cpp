@@ -25,9 +25,11 @@ std::string without_numbers(const std::string& name) {
   return result;
 }
 
+Bytes each(const AliveMemory& alive) { return alive.bytes * (1.0 / alive.count); }
+
 struct Alike {
   const AliveMemory* largest = nullptr;
-  std::size_t count = 0;  // of names
+  std::size_t names = 0, count = 0;  // of tensors, of which several may have one name
   Bytes bytes;            // of all
 };
 
@@ -56,12 +58,13 @@ Table alike_table(const MemoryHistory& history) {
   std::map<std::pair<MemoryKind, std::string>, Alike> groups;
   for (const AliveMemory& alive : history.alive) {
     Alike& group = groups[{alive.kind, without_numbers(alive.name)}];
-    if (!group.largest || alive.bytes > group.largest->bytes) group.largest = &alive;
-    group.count += 1;
+    if (!group.largest || each(alive) > each(*group.largest)) group.largest = &alive;
+    group.names += 1;
+    group.count += static_cast<std::size_t>(alive.count);
     group.bytes += alive.bytes;
   }
   std::vector<std::pair<std::string, Alike>> rows;
-  for (const auto& [key, group] : groups) rows.emplace_back(group.count == 1 ? group.largest->name : key.second, group);
+  for (const auto& [key, group] : groups) rows.emplace_back(group.names == 1 ? group.largest->name : key.second, group);
   std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.second.bytes; });
 
   const Bytes all = history.footprint.peak.total;
@@ -74,7 +77,7 @@ Table alike_table(const MemoryHistory& history) {
               .rows = {}};
   for (const auto& [name, group] : rows)
     table.rows.push_back({name, std::string(to_string(group.largest->kind)), count_cell(group.count),
-                          Cell(to_string(group.largest->bytes), plain_number(group.largest->bytes.value())),
+                          Cell(to_string(each(*group.largest)), plain_number(each(*group.largest).value())),
                           Cell(to_string(group.bytes), plain_number(group.bytes.value())),
                           Cell(percent(group.bytes / all), plain_number(group.bytes / all))});
   return table;

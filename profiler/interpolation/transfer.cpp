@@ -71,7 +71,8 @@ KernelEstimate carried(KernelEstimate estimate, const KernelKey& key, const Devi
   };
   estimate.time.time *= ideal(to, Rates::of_units) / ideal(from, Rates::of_units);
   if (clocked) estimate.time.time = std::max(estimate.time.time, roofline_time(to, key));
-  if (!to.unit_share.empty()) estimate.time.time = std::max(estimate.time.time, ideal(to, Rates::of_board));
+  if (to.unit_share.contains(key.signature.dtype))
+    estimate.time.time = std::max(estimate.time.time, ideal(to, Rates::of_board));
   const TransferError error = transfer_error(key.signature.attributes);
   const bool alike = silicon && (memory || is_product(key.signature.attributes));
   const double added = alike ? std::min(board_error, error.kin) : kin ? error.kin : error.strangers;

@@ -98,6 +98,9 @@ Prepared prepare_copy(const KernelKey& key) {
 }
 
 Prepared prepare(const KernelKey& key) {
+  const auto* norm = std::get_if<Normalization>(&key.signature.attributes);
+  if (norm && norm->in_one_kernel)
+    throw std::runtime_error("PyTorch composes RMS norms of several kernels; --backend cudnn times one");
   if (std::holds_alternative<OptimizerUpdate>(key.signature.attributes)) return prepare_update(key);
   if (key.pass == Pass::backward) return prepare_backward(key);
   return std::holds_alternative<Copy>(key.signature.attributes) ? prepare_copy(key) : prepare_forward(key);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "oracle/validate/published/cells.h"
+#include "oracle/validate/published/shards.h"
 
 namespace sibyl::published {
 namespace {
@@ -299,9 +300,9 @@ void set_sharded(const Row& row, FrameworkRecipe& recipe) {
       is("deepspeed") || (fully_sharded && !is("accelerate") && !is("trainer") && !is("lit-gpt") && !is("litgpt"));
   // Composer's default (backward_prefetch='BACKWARD_POST', composer.utils.FSDPConfig); PyTorch's is BACKWARD_PRE.
   recipe.gather_late = is("composer") || is("foundry");
-  if (recipe.gather_late && row.zero.value_or(0) == 3)
+  if (recipe.gather_late && zero_stage(row) == 3)
     recipe.assumed.emplace_back("backward, blocks are gathered when the one before has run");
-  if (!is("deepspeed") || row.zero.value_or(0) < 2) return;
+  if (!is("deepspeed") || zero_stage(row) < 2) return;
   std::erase(recipe.assumed, "gradients exchanged after backward");
   recipe.exchange = GradientExchange::overlapped;
   recipe.assumed.emplace_back("gradients exchanged beside backward");

@@ -13,8 +13,8 @@ namespace {
 
 // Say nothing that the others do not.
 constexpr auto filling = std::to_array<std::string_view>(
-    {"of",   "the",   "a",  "over", "across",   "all",  "and",    "gpu", "gpus",  "rank", "ranks",
-     "node", "nodes", "dp", "data", "parallel", "full", "hybrid", "x",   "times", "each", "per"});
+    {"of",   "the",   "a",  "over", "across",   "all",  "and", "gpu",   "gpus", "rank", "ranks",
+     "node", "nodes", "dp", "data", "parallel", "full", "x",   "times", "each", "per"});
 
 bool is_number(const std::string& word) {
   return !word.empty() && word.size() < 8 &&
@@ -68,7 +68,8 @@ std::optional<Shards> shards_of(std::string_view text) {
         shards.stage = number(word);
       } else {
         int& counted = of_replicas ? shards.replicas : shards.ranks;
-        if (counted != 0) return std::nullopt;
+        const bool nodes = i + 1 < words.size() && begins(words[i + 1], "node");
+        if (counted != 0 || (nodes && !of_replicas)) return std::nullopt;
         counted = number(word);
       }
     } else if (begins(word, "zero") || word == "fsdp" || word == "hsdp" || begins(word, "shard") || word == "group") {
@@ -78,7 +79,7 @@ std::optional<Shards> shards_of(std::string_view text) {
       if (begins(word, "zero") && word.size() == 5 && is_number(word.substr(4))) shards.stage = number(word.substr(4));
     } else if (begins(word, "replica")) {
       of_replicas = true;
-    } else if (word == "within" || word == "inside" || word == "in") {
+    } else if (word == "within" || word == "inside" || word == "in" || word == "hybrid") {
       shards.in_node = true;
     } else if (std::find(filling.begin(), filling.end(), word) == filling.end()) {
       return std::nullopt;
@@ -99,6 +100,12 @@ std::optional<int> group_of(const Shards& shards, int replicas, int in_node) {
   if (group == 0 || replicas % group != 0) return std::nullopt;
   if (shards.replicas > 0 && group * shards.replicas != replicas) return std::nullopt;
   return group;
+}
+
+int zero_stage(const Row& row) {
+  if (row.zero || row.other_parallel.empty()) return static_cast<int>(row.zero.value_or(0));
+  const std::optional<Shards> shards = shards_of(row.other_parallel);
+  return shards ? shards->stage.value_or(0) : 0;
 }
 
 }  // namespace sibyl::published

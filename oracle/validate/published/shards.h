@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "oracle/validate/published/row.h"
+
 namespace sibyl::published {
 
 struct Shards {
@@ -20,5 +22,8 @@ std::optional<Shards> shards_of(std::string_view text);
 // How many of `replicas`, of which a node has `in_node` (0: none whole), hold all parts together; nothing where that
 // does not divide them.
 std::optional<int> group_of(const Shards& shards, int replicas, int in_node);
+
+// Of a row, by its column or else by these words; 0: none is said.
+int zero_stage(const Row& row);
 
 }  // namespace sibyl::published

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "oracle/plan/zero.h"
 #include "oracle/validate/published/cells.h"
+#include "oracle/validate/published/clusters.h"
 #include "oracle/validate/published/shards.h"
 
 namespace sibyl::published {
@@ -54,6 +57,12 @@ Result<void> set_expert_degrees(const Row& row, std::int64_t replica, std::int64
                           row.gpus));
 }
 
+// Ranks of tensor and context parallelism are neighbours, stages of a pipeline are not. 0: a node has none whole.
+int replicas_of_a_node(const Row& row, const Strategy& strategy) {
+  const int per_node = machine_of(row).topology.devices_per_node, neighbours = strategy.tensor * strategy.context;
+  return per_node % neighbours == 0 ? std::min(per_node / neighbours, strategy.data * strategy.expert) : 0;
+}
+
 // After the degrees.
 Result<void> set_shards(const Row& row, Strategy& strategy) {
   const int ranks = strategy.data * strategy.expert;
@@ -64,7 +73,7 @@ Result<void> set_shards(const Row& row, Strategy& strategy) {
     if (row.zero && shards->stage && *row.zero != *shards->stage)
       return fail(fmt::format("'{}' beside zero of {}", row.other_parallel, *row.zero));
     strategy.zero = shards->stage.value_or(strategy.zero);
-    const std::optional<int> group = group_of(*shards, ranks, degree(row.gpus_per_node) * ranks / row.gpus);
+    const std::optional<int> group = group_of(*shards, ranks, replicas_of_a_node(row, strategy));
     if (!group) return fail(fmt::format("'{}' does not divide {} replicas", row.other_parallel, ranks));
     strategy.zero_ranks = *group == ranks ? 0 : *group;
   }

@@ -56,7 +56,7 @@ TEST(Strided, NoneAreWhereAttentionIsTakenApart) {
   EXPECT_EQ(found.moved_on_a_gpu, 2 * found.dense);
 }
 
-// A convolution that reads its result wants it dense, and so does one that is sent on.
+// Convolutions and layer norms read dense images.
 TEST(Strided, NoneAreElsewhere) {
   EXPECT_EQ(transpositions(program(graph_of("convnext-tiny"))).strided, 0);
   EXPECT_EQ(transpositions(program(graph_of("mixer-s-16"))).strided, 0);
@@ -72,6 +72,8 @@ TEST(Strided, AreViewsOnAGpu) {
     EXPECT_FALSE(rule_of(stage, *compute, Backend::cpu).view);
     EXPECT_EQ(rule_of(stage, *compute, Backend::cuda).forward, Work{});
     EXPECT_EQ(rule_of(stage, *compute, Backend::cuda).backward, Work{});
+    EXPECT_TRUE(passes_gradient(stage, *compute, 0, Backend::cuda));
+    EXPECT_FALSE(passes_gradient(stage, *compute, 0, Backend::cpu));
   }
 }
 

@@ -77,11 +77,11 @@ TEST(Figures, WhatIsAlikeIsOneRow) {
   history.footprint.peak.total = Bytes{10000};
   history.alive = {{"head10.weight", MemoryKind::weights, Bytes{4000}, 1, "head"},
                    {"layers.9.mlp", MemoryKind::activations, Bytes{2000}, 1, "layers.9.mlp"},
-                   {"layers.10.mlp", MemoryKind::activations, Bytes{3000}, 1, "layers.10.mlp"},
+                   {"layers.10.mlp", MemoryKind::activations, Bytes{3000}, 2, "layers.10.mlp"},
                    {"layers.10.mlp", MemoryKind::gradients, Bytes{1000}, 1, "layers.10.mlp"}};
   EXPECT_EQ(csv(alike_table(history)),
             "name,kind,count,largest_bytes,bytes,share\n"
-            "layers.*.mlp,activations,2,3000,5000,0.5\n"
+            "layers.*.mlp,activations,3,2000,5000,0.5\n"
             "head10.weight,weights,1,4000,4000,0.4\n"
             "layers.10.mlp,gradients,1,1000,1000,0.1\n");
 }

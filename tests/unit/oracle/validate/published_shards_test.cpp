@@ -25,6 +25,7 @@ TEST(PublishedShards, AreReadFromWords) {
   for (const Said& said : std::vector<Said>{
            {"FSDP", 3},
            {"FSDP 256", 3, 256},
+           {"FSDP hybrid shard", 3, 0, true},
            {"HSDP", 3, 0, true},
            {"HSDP: full shard within node (8), replicated across 12 nodes", 3, 8, true, 12},
            {"FSDP 128 x replica 2 (HSDP; dp column = 256 = all data parallel)", 3, 128, false, 2},
@@ -46,7 +47,7 @@ TEST(PublishedShards, AreReadFromWords) {
 TEST(PublishedShards, OtherWordsAreNotGuessedAt) {
   for (const char* words :
        {"", "Alpa auto sharding over a 1x8 mesh", "spatial: each sample split over 8 GPUs of a node",
-        "dcn_data 16 x dcn_fsdp 2 x ici_expert 8", "FSDP 8 and 16", "ZeRO-4", "8 ranks"})
+        "dcn_data 16 x dcn_fsdp 2 x ici_expert 8", "FSDP 8 and 16", "FSDP over 16 nodes", "ZeRO-4", "8 ranks"})
     EXPECT_FALSE(shards_of(words)) << words;
 }
 
@@ -93,9 +94,25 @@ TEST(PublishedShards, MakeTheStrategy) {
   EXPECT_EQ(zero(row_of("HSDP")), std::pair(3, 4)) << "eight of a node are four replicas of two";
   EXPECT_EQ(zero(row_of("ZeRO-1 group of 8, replicated")), std::pair(1, 8));
   EXPECT_EQ(zero(row_of("ZeRO-1 group of 1, replicated")), std::pair(0, 0));
+  Row silent = row_of("HSDP");
+  silent.gpus_per_node.reset();
+  EXPECT_EQ(zero(silent), std::pair(3, 4)) << "nodes of eight, as the machine is taken to have";
+  Row stages = row_of("HSDP");
+  stages.dp = 16, stages.pp = 2;
+  EXPECT_EQ(zero(stages), std::pair(3, 4)) << "a pipeline's other stages lie on other nodes";
   Row stated = row_of("sharded over 8 ranks");
   stated.zero = 2;
   EXPECT_EQ(zero(stated), std::pair(2, 8));
+}
+
+TEST(PublishedShards, SayTheStageWhereNoColumnDoes) {
+  EXPECT_EQ(zero_stage(row_of("FSDP 256")), 3);
+  EXPECT_EQ(zero_stage(row_of("a mesh of its own")), 0);
+  Row deepspeed = row_of("ZeRO-3 over all");
+  deepspeed.framework = "DeepSpeed";
+  EXPECT_EQ(framework_of(deepspeed).exchange, GradientExchange::overlapped);
+  deepspeed.other_parallel = "ZeRO-1 over all";
+  EXPECT_EQ(framework_of(deepspeed).exchange, GradientExchange::at_end);
 }
 
 TEST(PublishedShards, SayWhatIsWrong) {
