@@ -531,6 +531,13 @@ def zero():
             found, result = trained("accumulated", *common, *zero, "--micro-batches", 4, ranks=2)
             near(serial, found, f"{words} {zero} --micro-batches 4")
             check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"], f"{zero}: {result}")
+    # Where gradients of weights are put off, what is gathered late is gathered once all the same.
+    common = ["zoo:small-cnn", "--batch", 16, "--optimizer", "momentum", "--micro-batches", 4]
+    serial, _ = trained("serial", *common)
+    found, result = trained("late", *common, "--parallel", "data=2,pipeline=2", "--schedule", "zero-bubble", "--zero", 3,
+                            "--backward-prefetch", "post", ranks=4)
+    near(serial, found, "zero-bubble, blocks gathered late")
+    check(result["bytes_sent_per_step_by_rank"] == result["bytes_planned_per_step_by_rank"], f"zero-bubble, late: {result}")
 
 
 def offload():
