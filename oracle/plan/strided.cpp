@@ -25,7 +25,8 @@ bool keeps_rows(const Transpose& op) {
 
 class Marker {
  public:
-  explicit Marker(const Stage& stage) : result_(stage), maker_(stage.tensors.size(), none), readers_(maker_.size()) {
+  explicit Marker(const Stage& stage)
+      : result_(stage), maker_(stage.tensors.size(), none), readers_(maker_.size()), seen_(maker_.size(), false) {
     for (std::size_t i = 0; i < stage.steps.size(); ++i) {
       for (const LocalTensorId out : outputs_of(stage.steps[i]))
         if (out.valid()) maker_[out.index()] = i;
@@ -51,7 +52,8 @@ class Marker {
 
   void mark_before(LocalTensorId id) {
     const std::size_t step = id.valid() ? maker_[id.index()] : none;
-    if (step == none || !only_takes_views(id)) return;
+    if (step == none || seen_[id.index()] || !only_takes_views(id)) return;
+    seen_[id.index()] = true;  // there may be many ways to it
     if (const auto* transpose = of<Transpose>(result_.steps[step]); transpose && keeps_rows(*transpose))
       std::get<Compute>(result_.steps[step]).strided = true;
     if (is_elementwise(result_.steps[step]))
@@ -75,6 +77,7 @@ class Marker {
   Stage result_;
   std::vector<std::size_t> maker_;                 // the step, by tensor
   std::vector<std::vector<std::size_t>> readers_;  // likewise
+  std::vector<bool> seen_;                         // likewise
 };
 
 }  // namespace

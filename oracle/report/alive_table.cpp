@@ -30,7 +30,7 @@ Bytes each(const AliveMemory& alive) { return alive.bytes * (1.0 / alive.count);
 struct Alike {
   const AliveMemory* largest = nullptr;
   std::size_t names = 0, count = 0;  // of tensors, of which several may have one name
-  Bytes bytes;            // of all
+  Bytes bytes;                       // of all
 };
 
 }  // namespace

@@ -69,14 +69,15 @@ std::optional<Shards> shards_of(std::string_view text) {
       } else {
         int& counted = of_replicas ? shards.replicas : shards.ranks;
         const bool nodes = i + 1 < words.size() && begins(words[i + 1], "node");
-        if (counted != 0 || (nodes && !of_replicas)) return std::nullopt;
-        counted = number(word);
+        counted = counted == 0 && !(nodes && !of_replicas) ? number(word) : 0;
+        if (counted == 0) return std::nullopt;
       }
     } else if (begins(word, "zero") || word == "fsdp" || word == "hsdp" || begins(word, "shard") || word == "group") {
       shards_something = true, of_replicas = false;
       if (word == "fsdp" || word == "hsdp") shards.stage = 3;
       if (word == "hsdp") shards.in_node = true;
       if (begins(word, "zero") && word.size() == 5 && is_number(word.substr(4))) shards.stage = number(word.substr(4));
+      if (shards.stage.value_or(0) > 3) return std::nullopt;
     } else if (begins(word, "replica")) {
       of_replicas = true;
     } else if (word == "within" || word == "inside" || word == "in" || word == "hybrid") {

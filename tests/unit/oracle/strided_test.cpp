@@ -50,6 +50,26 @@ TEST(Strided, AreThoseAroundFusedAttention) {
   EXPECT_EQ(transpositions(program(graph_of("gpt2-mini"), "tensor=2")), (Transpositions{16, 0, 0, 32}));
 }
 
+// 64 sums of a tensor with itself stand between: 2^64 ways lead back, and each tensor is looked at once.
+TEST(Strided, AreFoundHoweverManyWaysLeadThere) {
+  Stage stage;
+  const auto tensor = [&] {
+    stage.tensors.emplace_back();
+    return LocalTensorId{stage.tensors.size() - 1};
+  };
+  LocalTensorId x = tensor();
+  const auto step = [&](Attributes attributes, std::vector<LocalTensorId> inputs) {
+    x = tensor();
+    Compute compute;
+    compute.attributes = std::move(attributes), compute.inputs = std::move(inputs), compute.outputs = {x};
+    stage.steps.emplace_back(std::move(compute));
+  };
+  step(Transpose{{0, 2, 1, 3}}, {x});
+  for (int i = 0; i < 64; ++i) step(Binary{}, {x, x});
+  step(Attention{}, {x, x, x});
+  EXPECT_TRUE(std::get<Compute>(with_strided_attention(stage).steps.front()).strided);
+}
+
 TEST(Strided, NoneAreWhereAttentionIsTakenApart) {
   const Transpositions found = transpositions(program(graph_of("gpt2-mini", true)));
   EXPECT_EQ(found.strided, 0);

@@ -47,7 +47,8 @@ TEST(PublishedShards, AreReadFromWords) {
 TEST(PublishedShards, OtherWordsAreNotGuessedAt) {
   for (const char* words :
        {"", "Alpa auto sharding over a 1x8 mesh", "spatial: each sample split over 8 GPUs of a node",
-        "dcn_data 16 x dcn_fsdp 2 x ici_expert 8", "FSDP 8 and 16", "FSDP over 16 nodes", "ZeRO-4", "8 ranks"})
+        "dcn_data 16 x dcn_fsdp 2 x ici_expert 8", "FSDP 8 and 16", "FSDP over 16 nodes", "FSDP 0", "ZeRO-4", "ZeRO4",
+        "8 ranks"})
     EXPECT_FALSE(shards_of(words)) << words;
 }
 
