@@ -63,9 +63,9 @@ std::string command_line(const Scenario& scenario) {
 
 // In the words that a search reports it by, so that both know the same options.
 Scenario with_strategy(Scenario scenario, const Strategy& strategy) {
-  for (const char* name :
-       {"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages", "--zero", "--reduce-each",
-        "--backward-prefetch", "--recompute", "--order", "--bucket", "--no-overlap", "--compress", "--offload"})
+  for (const char* name : {"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages", "--zero",
+                           "--reduce-each", "--backward-prefetch", "--recompute", "--order", "--bucket", "--no-overlap",
+                           "--compress", "--offload", "--context-exchange"})
     scenario.clear(name);
   scenario.set("--devices", fmt::format("{}", strategy.devices()));
   std::istringstream said(strategy_words(strategy));

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -32,6 +33,12 @@ std::vector<Option> fixed_options() {
   return options;
 }
 
+std::string variation_words() {
+  std::vector<std::string> words;
+  for (const SearchVariation& one : search_variations()) words.push_back(fmt::format("{} ({})", one.word, one.what));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 Result<std::vector<int>> read_counts(const Arguments& arguments, const Cluster& cluster) {
   const auto text = arguments.text("--devices");
   if (!text) return std::vector<int>{cluster.devices()};
@@ -50,9 +57,10 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
       said_and_varied(!space.buckets.empty(), "--no-overlap") ||
       said_and_varied(!space.compressions.empty(), "--compress") ||
+      said_and_varied(!space.context_exchanges.empty(), "--context-exchange") ||
       said_and_varied(!space.offloads.empty(), "--offload"))
     return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary",
-                "leave out --order, --bucket, --no-overlap, --compress and --offload");
+                "leave out --order, --bucket, --no-overlap, --compress, --context-exchange and --offload");
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -168,14 +176,7 @@ Verb search_verb() {
         {.name = "--micro-batch-sizes",
          .value = "N,…",
          .help = "samples that a replica may take at once, beside all of its own; 1, 2, 4 … 1024 unless given"},
-        {.name = "--vary",
-         .value = "WHAT,…",
-         .help = "try several of these, too: order (of ranks), bucket (of gradients: 5, 25 and 100 MiB, or one message "
-                 "at the end), compress (gradients as they are, bf16, 1bit, 2bit, topk:0.01), reduce (parts of "
-                 "gradients, with "
-                 "every micro-batch), schedule (GPipe), recompute (every 2nd, 3rd or 4th block), offload (optimizer "
-                 "state, parameters of ZeRO 3 beside it, "
-                 "activations to the host)"},
+        {.name = "--vary", .value = "WHAT,…", .help = "try several of these, too: " + variation_words()},
         {.name = "--memory", .value = "SIZE", .help = "of a device that may be used; all it has unless given"},
         {.name = "--keep", .value = "N", .help = "how many of the fastest are shown", .fallback = "10"},
         {.name = "--samples", .value = "N", .help = "say what training on so many takes, in device-hours, too"},

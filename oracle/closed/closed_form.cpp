@@ -20,7 +20,6 @@ bool has_closed_form(const Strategy& s, const Cluster& cluster) {
   if (stages_share_memory(s, cluster) || knows_caches(cluster)) return false;
   // Rows of operations that run again end where parameters are gathered anew.
   if (s.recompute == Recompute::operations && s.zero == 3) return false;
-  if (s.reduces_each() || (s.gather_late && s.zero == 3)) return false;
   return s.framework == Framework::sibyl && s.stage_starts.empty() && s.split_until.empty();
 }
 
@@ -115,7 +114,8 @@ ProgramForm::Group& ProgramForm::group_of(const Strategy& s) {
                                            {s.zero, s.zero_ranks},
                                            s.exchange,
                                            s.bucket.value(),
-                                           s.accumulation == 1,
+                                           {s.accumulation == 1, s.reduces_each()},
+                                           s.gather_late && s.zero == 3,
                                            {s.optimizer_tier, s.parameter_tier, s.activation_tier},
                                            {s.compression.kind, s.compression.share}}];
   if (group) return *group;
@@ -177,12 +177,13 @@ Bytes ProgramForm::inputs_of(const Strategy& strategy) {
 Result<Form> ProgramForm::alone(const Strategy& strategy, const Wanted& wanted) {
   Group& group = group_of(strategy);
   const Range all{0, table_.steps()};
+  SIBYL_TRY(const bool each, group.formula.reduces_each());
   StageWork& work = works_.of(table_.content(all.begin, all.end), all,
                               {runs_again(strategy), false, true, strategy.data > 1,
-                               strategy.activation_tier != Tier::device, gradients_in_buckets(strategy)});
+                               strategy.activation_tier != Tier::device, gradients_in_buckets(strategy), each});
   const double without = kernels_.cluster().kernels.device().framework_base.value() + memory_.inputs();
   const StageForm least = group.formula.least(work);
-  const bool all_at_once = strategy.accumulation > 1 || gradients_in_buckets(strategy);
+  const bool all_at_once = (strategy.accumulation > 1 && !each) || gradients_in_buckets(strategy);
   const Form at_least{Seconds{group.formula.least_step(work, strategy.accumulation)},
                       Bytes{without + least.state + least.pass + (all_at_once ? least.gradients : 0.0)}, false};
   if (!wanted(at_least)) return at_least;

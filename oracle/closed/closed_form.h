@@ -86,9 +86,10 @@ class ProgramForm {
   };
   using Tiers = std::tuple<Tier, Tier, Tier>;  // of optimizer state, parameters and activations
   using Zero = std::pair<int, int>;            // and its ranks
+  using Reductions = std::pair<bool, bool>;    // of one micro-batch; of each
   using Compressed = std::pair<Compression::Kind, double>;
-  using GroupKey =
-      std::tuple<MeshKey, Zero, GradientExchange, double, bool, Tiers, Compressed>;  // the bool: of one micro-batch
+  using GroupKey = std::tuple<MeshKey, Zero, GradientExchange, double, Reductions, bool, Tiers,
+                              Compressed>;  // the bool: gathers late
   // A program's stages.
   struct Cut {
     std::vector<std::size_t> ends;        // by stage

@@ -260,6 +260,11 @@ double ProgramTable::copy_seconds(std::int64_t elements, DType dtype) {
   return kernels_->of(key, strategy_).estimate.time.time.value() * kernels_->cluster().composition.factor;
 }
 
+double ProgramTable::sum_seconds(std::int64_t elements, DType dtype) {
+  const KernelKey key{{Binary{BinaryKind::add}, {{elements}, {elements}}, {{elements}}, dtype}, Pass::forward, 0};
+  return kernels_->of(key, strategy_).estimate.time.time.value() * kernels_->cluster().composition.factor;
+}
+
 void ProgramTable::find_readings() {
   std::vector<std::size_t> last(whole_->tensors.size(), 0);
   for (std::size_t i = 0; i < steps(); ++i)

@@ -173,6 +173,7 @@ class ProgramTable {
   std::uint64_t content(std::size_t begin, std::size_t end);
   KernelPrices& kernels() { return *kernels_; }
   double copy_seconds(std::int64_t elements, DType dtype);  // of as many in a row
+  double sum_seconds(std::int64_t elements, DType dtype);   // of two as long
 
  private:
   [[nodiscard]] bool trained(const Segment& segment) const;  // does its backward do something?

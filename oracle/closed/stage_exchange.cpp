@@ -19,8 +19,8 @@ void StageFormula::prepare(const StageWork& work) {
   units_.clear();
   updates_.clear();
   compressed_.clear();
-  copies_back_ = {};
-  gathers_ = buffers_ = compression_alone_ = 0;
+  copies_back_ = part_sums_ = {};
+  gathers_ = buffers_ = compression_alone_ = unsent_ = 0;
   freed_ = sums_norms_ = false;
   weights_ = work.weights();
   std::set<MeshAxis> parting;  // of the norms of parameters
@@ -36,6 +36,7 @@ void StageFormula::prepare(const StageWork& work) {
     if (summed.parts == 1 || tied) add_whole(use);
     if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.bytes();
     if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
+    if (summed.axes.empty() && !tied) unsent_ += parameter.bytes();
     if (!updates_.has_norms()) continue;
     ++parameters;
     for (const PartOf& cut : table_.program()[parameter.tensor].cuts) parting.insert(cut.axis);
@@ -141,6 +142,7 @@ void StageFormula::add_group(const Summed& summed) {
     const bool outside = gathered && strategy.parameter_tier != Tier::device;
     const std::int64_t part_bytes = part * static_cast<std::int64_t>(size);
     updates_.add_part(part, bucket.dtype, bucket.of_each, outside ? part_bytes : 0);
+    if (work_->asked().each) part_sums_.add({table_.sum_seconds(part, bucket.dtype), bare_});
     if (strategy.zero > 1) {
       buffers_ += own * size;
       const bool copied = on_cpu() && sum.decompress.launches == 0;  // else a cast puts it in its place

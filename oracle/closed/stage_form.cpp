@@ -141,6 +141,12 @@ class Streams {
     close();
     messages_.push_back({Seconds{sent.seconds}, last_task(), sent.wire});
   }
+  // Once all messages are there.
+  void add_up(const Kernels& kernels) {
+    close();
+    needed_ = messages_.size();
+    task(kernels.seconds, kernels.launches);
+  }
   // The number of copies so far, with it.
   std::size_t copy(double seconds) {
     close();
@@ -218,8 +224,10 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
   const auto stays = [&](const Unit& unit) {
     return work_->asked().alone && unit.steps.begin == range.begin && unit.steps.end == range.end;
   };
+  const bool late = replicas_.strategy().gather_late, each = work_->asked().each;
   for (const StagePass& pass : passes) {
     const std::size_t units = units_.size();
+    const std::size_t ahead = late && !pass.forward ? 0 : 1;
     std::size_t next = 0, entered = 0, left = 0, complete_ones = 0;
     const bool reads = pass.forward || pass.inputs;  // gradients of weights read no parameter
     std::size_t kept = pass.forward ? 0 : outside_.size(), moved = 0;  // of `outside_`; copies with that which moves it
@@ -232,10 +240,9 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
         const std::size_t u = pass.forward ? entered : by_end_[units - 1 - entered];
         if (pass.forward ? units_[u].steps.begin != i : units_[u].steps.end != i + 1) break;
         streams.enter(u, units_[u].gather);
-        const std::size_t then = pass.forward ? u + 1 : u - 1;  // of the first none
-        if (then < units) streams.ask(then, units_[then].gather);
-        const std::size_t behind = pass.forward ? u + 2 : u - 2;
-        if (behind < units) streams.bring(behind, units_[behind].gather);
+        const auto further = [&](std::size_t by) { return pass.forward ? u + by : u - by; };  // of the first none
+        if (ahead > 0 && further(1) < units) streams.ask(further(1), units_[further(1)].gather);
+        if (const std::size_t behind = further(ahead + 1); behind < units) streams.bring(behind, units_[behind].gather);
       }
       if (pass.forward && kept < outside_.size() && outside_[kept].steps.begin == i)
         moved = streams.copy(outside_[kept].out);
@@ -253,15 +260,22 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
         if (pass.forward ? units_[u].steps.end != i + 1 : units_[u].steps.begin != i) break;
         if (!pass.forward || !stays(units_[u])) streams.leave(u);
       }
-      if (pass.forward || !pass.weights || !pass.last) return;
-      for (; complete_ones < compressed_.size() && compressed_[complete_ones].step >= i; ++complete_ones)
+      const bool sends = !pass.forward && pass.weights && (pass.last || each);
+      for (; sends && complete_ones < compressed_.size() && compressed_[complete_ones].step >= i; ++complete_ones)
         streams.more_of_task(compressed_[complete_ones].kernels);
+      for (std::size_t e = entered; ahead == 0 && reads && e < units; ++e) {
+        const std::size_t u = by_end_[units - 1 - e];
+        if (units_[u].steps.end != i) break;
+        streams.ask(u, units_[u].gather);
+      }
+      if (!sends) return;
       const auto complete = [&](const Message& m) { return i == range.begin || (m.overlapped && m.step >= i); };
       for (; next < messages_.size() && complete(messages_[next]); ++next) streams.send(messages_[next].sent_as);
     };
     work_->each_task(
         pass, [&](double seconds, double launches) { streams.task(seconds, launches); },
         [&](const Exchanged& exchange) { streams.exchange(exchange); }, begun, done);
+    if (each && !pass.forward && !pass.last) streams.add_up(part_sums_);
   }
   const StreamsResult result = streams.run(slowdown_);
   return {result.compute_end.value(), result.message_end.value()};
@@ -272,8 +286,9 @@ StageForm::Turns StageFormula::step(const StageWork& work, std::int64_t micro_ba
   const StagePass last{.forward = false, .first = micro_batches == 1, .last = true};
   const Run before = work.before_last(micro_batches);
   const Run& own = work.backward(slot_of(last.first, last.last));
-  return units_.empty() && outside_.empty() ? behind(before, last, own)
-                                            : event_by_event(micro_batches, before.then(own).waits());
+  return units_.empty() && outside_.empty() && !work.asked().each
+             ? behind(before, last, own)
+             : event_by_event(micro_batches, before.then(own).waits());
 }
 
 double StageFormula::least_step(const StageWork& work, std::int64_t micro_batches) const {

@@ -1,8 +1,9 @@
 // One stage of a pipeline by formula: what its turns take, what follows them, and its memory.
 //
 // What it computes is a StageWork; here is what a group of replicas adds to that: messages, by closed_streams()
-// (simulate/streams.h), and by run_streams() where parameters are gathered before use (ZeRO 3), buckets are compressed,
-// something lies outside the device or the host holds the device up; updates; and its share of the state.
+// (simulate/streams.h), and by run_streams() where parameters are gathered before use (ZeRO 3), every micro-batch's
+// gradients are reduced, buckets are compressed, something lies outside the device or the host holds the device up;
+// updates; and its share of the state.
 #pragma once
 
 #include <array>
@@ -62,6 +63,8 @@ class StageFormula {
   // of stage() but turns and messages.
   StageForm least_of_gathering(const StageWork& work);
   [[nodiscard]] bool gathers() const;
+  // Are every micro-batch's gradients exchanged? Fails where that cannot be, as make_plan() does.
+  [[nodiscard]] Result<bool> reduces_each() const;
   [[nodiscard]] double least_step(const StageWork& work, std::int64_t micro_batches) const;  // no more than step()
   // Where gradients are clipped: of the message that sums their norm over all ranks that hold different ones, seconds.
   [[nodiscard]] std::optional<double> clip_norm() const { return clip_norm_; }
@@ -105,6 +108,8 @@ class StageFormula {
   [[nodiscard]] double part_copy_seconds(std::int64_t elements, DType dtype) const;
   void find_outside();
   void add_memory(StageForm& form) const;
+  // Bytes of units at most at once, forward, or backward.
+  [[nodiscard]] double gathered(bool forward) const;
   void add_tail(StageForm& form);
   void add_turns(StageForm& form);
   void add_times(StageForm& form, const StageWork& work) const;  // of turns by themselves
@@ -119,7 +124,8 @@ class StageFormula {
   // have half of that wire.
   StageForm::Turns streams(const Run& others, std::span<const StagePass> passes, bool one_by_one,
                            std::optional<std::size_t> shared = {});
-  // A step of a stage alone that gathers its parameters, or keeps something outside.
+  // A step of a stage alone that gathers its parameters, reduces every micro-batch's gradients, or keeps something
+  // outside.
   StageForm::Turns event_by_event(std::int64_t micro_batches, bool one_by_one);
 
   ProgramTable& table_;
@@ -159,6 +165,8 @@ class StageFormula {
   double gathers_ = 0;
   double weights_ = 0, buffers_ = 0;
   bool freed_ = false;  // gradients, once they are in their bucket
+  double unsent_ = 0;   // bytes of gradients that are summed over no ranks
+  Kernels part_sums_;   // of two micro-batches' parts
   std::vector<ReadyMessage> ready_;
 };
 

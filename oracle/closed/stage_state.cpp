@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "oracle/closed/stage_form.h"
+#include "oracle/plan/zero.h"
 
 namespace sibyl::closed {
 
@@ -50,6 +51,14 @@ bool StageFormula::gathers() const {
   return replicas_.strategy().zero == 3 && std::ranges::any_of(summed_, [](const Summed& s) { return s.parts > 1; });
 }
 
+Result<bool> StageFormula::reduces_each() const {
+  if (!replicas_.strategy().reduces_each()) return false;
+  const auto by_parts = [](const Summed& s) { return s.axes.empty() || s.parts > 1; };
+  const bool some = std::ranges::any_of(summed_, [](const Summed& s) { return s.parts > 1; });
+  SIBYL_CHECK(check_reduced_each(some, std::ranges::all_of(summed_, by_parts)));
+  return some;
+}
+
 StageForm StageFormula::least_of_gathering(const StageWork& work) {
   prepare(work);
   StageForm form;
@@ -73,15 +82,35 @@ void StageFormula::add_memory(StageForm& form) const {
   form.gradients = work_->gradients();
   form.kept = work_->kept();
   form.later = work_->later();
-  double gathered = 0;  // two units are there at once, and the rank's part of a third one, if it comes from outside
+  const double units = gathered(false);
+  form.pass = work_->pass() + units;
+  form.pass_and_gradients =
+      freed_ ? std::max(work_->pass_and_own_gradients() + units + (work_->asked().each ? unsent_ : 0.0),
+                        form.update + unsent_)
+             : std::max(work_->pass_and_gradients() + units, form.gradients + form.update);
+  if (!replicas_.strategy().gather_late || units_.empty()) return;
+  const double forward = form.kept + gathered(true);  // where one more is there
+  form.pass = std::max(form.pass, forward);
+  form.pass_and_gradients = std::max(form.pass_and_gradients, forward);
+}
+
+// Those that a step reads, and the next one, which is on its way unless it is gathered late; of what comes from outside
+// the rank's part of one more.
+double StageFormula::gathered(bool forward) const {
+  const bool ahead = forward || !replicas_.strategy().gather_late;
+  double most = 0;
+  std::vector<std::size_t> open;
   for (std::size_t u = 0; u < units_.size(); ++u) {
-    double here = units_[u].bytes + (u > 0 ? units_[u - 1].bytes : 0.0);
-    if (u > 1 && units_[u - 2].gather.brought) here += units_[u - 2].part;
-    gathered = std::max(gathered, here);
+    std::erase_if(open, [&](std::size_t other) { return units_[other].steps.end <= units_[u].steps.begin; });
+    double here = units_[u].bytes;
+    for (const std::size_t other : open) here += units_[other].bytes;
+    if (ahead && u > 0 && std::ranges::find(open, u - 1) == open.end()) here += units_[u - 1].bytes;
+    const std::size_t brought = ahead ? 2 : 1;
+    if (u >= brought && units_[u - brought].gather.brought) here += units_[u - brought].part;
+    most = std::max(most, here);
+    open.push_back(u);
   }
-  form.pass = work_->pass() + gathered;
-  form.pass_and_gradients = freed_ ? std::max(work_->pass_and_own_gradients() + gathered, form.update)
-                                   : std::max(work_->pass_and_gradients() + gathered, form.gradients + form.update);
+  return most;
 }
 
 }  // namespace sibyl::closed

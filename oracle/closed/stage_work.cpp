@@ -143,10 +143,10 @@ void StageWork::add_memory(MemoryTable& memory) {
 
 std::size_t StageWorks::HashKey::operator()(const Key& key) const {
   const RunsAgain& again = key.asked.again;
-  const std::size_t options = (key.length << 7U) + (static_cast<std::size_t>(again.recompute) << 5U) +
-                              (key.asked.in_buckets ? 16U : 0U) + (key.asked.outside ? 8U : 0U) +
-                              (key.asked.split ? 4U : 0U) + (key.asked.alone ? 2U : 0U) +
-                              (key.asked.replicated ? 1U : 0U);
+  const std::size_t options = (key.length << 8U) + (static_cast<std::size_t>(again.recompute) << 6U) +
+                              (key.asked.each ? 32U : 0U) + (key.asked.in_buckets ? 16U : 0U) +
+                              (key.asked.outside ? 8U : 0U) + (key.asked.split ? 4U : 0U) +
+                              (key.asked.alone ? 2U : 0U) + (key.asked.replicated ? 1U : 0U);
   const auto blocks =
       static_cast<std::size_t>(again.blocks.every) << 8U | static_cast<std::size_t>(again.blocks.together);
   return key.content ^ ((options ^ blocks << 32U) * 0x9E3779B97F4A7C15ULL);
@@ -156,7 +156,7 @@ StageWork& StageWorks::of(std::uint64_t content, Range range, const Asked& asked
   Key key{content, range.end - range.begin, asked};
   std::unique_ptr<StageWork>& work = works_[key];
   if (work) return *work;
-  key.asked.replicated = key.asked.in_buckets = false;
+  key.asked.replicated = key.asked.in_buckets = key.asked.each = false;
   const StageWork*& alike = alike_[key];
   if (alike && alike->range().begin == range.begin) {
     work = std::make_unique<StageWork>(*alike, asked);

@@ -33,6 +33,7 @@ struct Asked {
   bool replicated = false;  // there are other replicas, which want every gradient
   bool outside = false;     // what blocks keep to run again lies outside the device
   bool in_buckets = false;  // gradients are made in their buckets (plan/regathered.h)
+  bool each = false;        // every micro-batch's gradients are exchanged, and added up by parts
   bool operator==(const Asked&) const = default;
 };
 
@@ -49,7 +50,8 @@ constexpr bool is_last(std::size_t slot) { return slot >= slot_of(true, true); }
 class StageWork {
  public:
   StageWork(ProgramTable& table, MemoryTable& memory, Range range, const Asked& asked);
-  // The same steps as `alike` has, asked for something else in how gradients are exchanged alone: in their copies.
+  // The same steps as `alike` has, asked for something else in how gradients are exchanged alone: in their sums and
+  // copies.
   StageWork(const StageWork& alike, const Asked& asked);
 
   [[nodiscard]] Range range() const { return range_; }
@@ -182,8 +184,9 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
       const Parameter& parameter = table_.parameters()[use.parameter];
       if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -bare_});
       if (!weights || use.before > range_.begin) continue;
-      of.sums.add({parameter.sum, bare_});
-      if (exchanged(parameter) && !asked_.in_buckets) of.copies.add({parameter.copy, bare_});
+      const bool sent = exchanged(parameter);
+      if (!sent || !asked_.each) of.sums.add({parameter.sum, bare_});
+      if (sent && !asked_.in_buckets) (asked_.each ? of.kernels : of.copies).add({parameter.copy, bare_});
     }
     own(of);
     done(i);

@@ -135,7 +135,11 @@ Result<void> check_reduce_each(const Strategy& s) {
 }
 
 Result<void> check_reduced_each(const Stage& stage) {
-  if (!stage.reduces_each || std::ranges::all_of(stage.gradients, &GradientSync::sharded)) return {};
+  return check_reduced_each(stage.reduces_each, std::ranges::all_of(stage.gradients, &GradientSync::sharded));
+}
+
+Result<void> check_reduced_each(bool some_by_parts, bool all_by_parts) {
+  if (!some_by_parts || all_by_parts) return {};
   return fail(ErrorCode::infeasible,
               "some gradients are summed over ranks that share no state, after the last micro-batch", "--reduce-each",
               "leave it out");

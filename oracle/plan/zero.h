@@ -32,6 +32,7 @@ void shard_state(Stage& stage, const Strategy& strategy);
 Result<void> check_reduce_each(const Strategy& strategy);
 // And are all that the stage sums over ranks such?
 Result<void> check_reduced_each(const Stage& stage);
+Result<void> check_reduced_each(bool some_by_parts, bool all_by_parts);  // the same of what is known of them
 
 // By tensor: whether it is a parameter whose sync is sharded.
 std::vector<bool> sharded_parameters(const Stage& stage);

@@ -100,6 +100,13 @@ void each_state(const SearchSpace& space, const Strategy& recomputing, const Vis
       if (zero > 0 && !exchanges_gradients(strategy)) continue;
       strategy.zero = zero;
       visit(strategy);
+      if (!space.shards || zero == 0) continue;
+      for (int ranks = 2; ranks < strategy.data; ++ranks) {
+        if (strategy.data % ranks != 0 || ranks == space.fixed.zero_ranks) continue;
+        strategy.zero_ranks = ranks;
+        visit(strategy);
+      }
+      strategy.zero_ranks = space.fixed.zero_ranks;
     }
   });
 }
@@ -172,6 +179,14 @@ void each_sequence(const SearchSpace& space, Strategy strategy, const Visit& vis
   visit(strategy);
 }
 
+void each_context_exchange(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (space.context_exchanges.empty() || strategy.context == 1) return visit(strategy);
+  for (const ContextExchange exchange : space.context_exchanges) {
+    strategy.context_exchange = exchange;
+    visit(strategy);
+  }
+}
+
 Strategy unsplit(Strategy strategy) {
   for (const MeshAxis axis : rank_order(strategy)) degree_of(strategy, axis) = 1;
   strategy.chunks = 1;
@@ -187,8 +202,9 @@ Strategy unsplit(Strategy strategy) {
 std::vector<Strategy> strategies_of(const SearchSpace& space, const Strategy& mesh) {
   std::vector<Strategy> all;
   using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
-  const std::array<Choices, 9> choices = {each_sequence, each_micro_batch, each_schedule,  each_state,  each_order,
-                                          each_bucket,   each_compression, each_reduction, each_offload};
+  const std::array<Choices, 10> choices = {
+      each_sequence, each_context_exchange, each_micro_batch, each_schedule,  each_state,
+      each_order,    each_bucket,           each_compression, each_reduction, each_offload};
   const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
     if (next == choices.size()) return all.push_back(strategy);
     choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
@@ -244,41 +260,56 @@ Result<void> parse_axes(std::string_view text, SearchSpace& space) {
 
 namespace {
 
-// What --vary takes, and what it makes of a space.
-struct Varied {
-  std::string_view word;
-  void (*vary)(SearchSpace& space);
-};
-constexpr std::array<Varied, 7> varied = {{
-    {"order", [](SearchSpace& space) { space.orders = true; }},
-    {"bucket", [](SearchSpace& space) { space.buckets = usual_buckets; }},
-    {"compress", [](SearchSpace& space) { space.compressions = usual_compressions; }},
-    {"reduce", [](SearchSpace& space) { space.reductions = true; }},
-    {"schedule",
+void add_offloads(const std::vector<Offload>& more, SearchSpace& space) {
+  if (space.offloads.empty()) space.offloads.push_back({});
+  for (const Offload& offload : more)
+    if (std::ranges::find(space.offloads, offload) == space.offloads.end()) space.offloads.push_back(offload);
+}
+
+// To add one: a row here, and in strategies_of() what it makes of a strategy.
+constexpr auto all_variations = std::to_array<SearchVariation>({
+    {"order", "of ranks: stages nearer than replicas, replicas nearest",
+     [](SearchSpace& space) { space.orders = true; }},
+    {"bucket", "of gradients: 5, 25 and 100 MiB, or one message at the end",
+     [](SearchSpace& space) { space.buckets = usual_buckets; }},
+    {"compress", "gradients as they are, bf16, 1bit, 2bit, topk:0.01",
+     [](SearchSpace& space) { space.compressions = usual_compressions; }},
+    {"reduce", "gradients after the last micro-batch, or parts of them with each",
+     [](SearchSpace& space) { space.reductions = true; }},
+    {"shards", "ZeRO among groups of replicas", [](SearchSpace& space) { space.shards = true; }},
+    {"schedule", "GPipe",
      [](SearchSpace& space) {
        if (std::ranges::count(space.schedules, PipelineSchedule::gpipe) == 0)
          space.schedules.push_back(PipelineSchedule::gpipe);
      }},
-    {"recompute", [](SearchSpace& space) { space.recompute_every = usual_recompute_every; }},
-    {"offload", [](SearchSpace& space) { space.offloads = usual_offloads; }},
-}};
+    {"recompute", "every 2nd, 3rd or 4th block",
+     [](SearchSpace& space) { space.recompute_every = usual_recompute_every; }},
+    {"context", "exchanged by heads, by keys or in a ring",
+     [](SearchSpace& space) {
+       space.context_exchanges = {ContextExchange::automatic, ContextExchange::heads, ContextExchange::keys,
+                                  ContextExchange::ring};
+     }},
+    {"offload", "optimizer state, parameters of ZeRO 3 beside it, activations to the host",
+     [](SearchSpace& space) { add_offloads(usual_offloads, space); }},
+    {"nvme", "optimizer state and parameters to storage",
+     [](SearchSpace& space) { add_offloads(offloads_to_storage, space); }},
+});
 
 }  // namespace
 
-std::vector<std::string_view> varied_words() {
-  std::vector<std::string_view> words;
-  for (const Varied& one : varied) words.push_back(one.word);
-  return words;
-}
+std::span<const SearchVariation> search_variations() { return all_variations; }
 
 Result<void> parse_varied(std::string_view text, SearchSpace& space) {
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
-    const auto meant = std::ranges::find(varied, word, &Varied::word);
-    if (meant == varied.end())
+    const auto meant = std::ranges::find(all_variations, word, &SearchVariation::word);
+    if (meant == all_variations.end()) {
+      std::vector<std::string_view> words;
+      for (const SearchVariation& one : all_variations) words.push_back(one.word);
       return fail(ErrorCode::usage, fmt::format("'{}' is nothing to vary", word), "--vary",
-                  fmt::format("of {}, with commas between", fmt::join(varied_words(), ", ")));
+                  fmt::format("of {}, with commas between", fmt::join(words, ", ")));
+    }
     meant->vary(space);
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
@@ -328,6 +359,8 @@ int complexity(const Strategy& s) {
   if (s.has_buckets() && s.bucket != Strategy{}.bucket) sum += level;
   if (s.compression.kind != Compression::Kind::none) sum += option;
   if (s.reduce_each) sum += level;
+  if (s.zero > 0 && s.zero_ranks > 0) sum += level;
+  if (s.context > 1 && s.context_exchange != ContextExchange::automatic) sum += level;
   if (s.recompute_every > 1) sum += level;
   if (s.optimizer_tier != Tier::device) sum += option;
   if (s.parameter_tier != Tier::device) sum += option;

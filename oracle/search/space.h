@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ namespace sibyl {
 
 struct Offload {
   Tier optimizer = Tier::device, activations = Tier::device, parameters = Tier::device;
+  bool operator==(const Offload&) const = default;
 };
 
 struct SearchSpace {
@@ -29,6 +31,10 @@ struct SearchSpace {
   bool sequence = true;  // tensor with the sequence split, beside tensor without
   std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples of a rank
   std::vector<int> zero = {0, 1, 2, 3};
+  // State is shared out among neighbouring replicas, too, of every number that divides them (Strategy::zero_ranks).
+  bool shards = false;
+  // context: what ranks tell each other for attention. Empty: as `fixed` has it.
+  std::vector<ContextExchange> context_exchanges = {};
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
   std::vector<PipelineSchedule> schedules = {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
                                              PipelineSchedule::zero_bubble};
@@ -63,6 +69,10 @@ inline const std::vector<Offload> usual_offloads = {{},
                                                     {Tier::host, Tier::host},
                                                     {Tier::host, Tier::device, Tier::host},
                                                     {Tier::host, Tier::host, Tier::host}};
+inline const std::vector<Offload> offloads_to_storage = {{Tier::nvme},
+                                                         {Tier::nvme, Tier::host},
+                                                         {Tier::nvme, Tier::device, Tier::nvme},
+                                                         {Tier::nvme, Tier::host, Tier::nvme}};
 
 // Ascending in devices; otherwise from the simplest on: in an order that depends on the space alone.
 std::vector<Strategy> strategies(const SearchSpace& space);
@@ -70,9 +80,13 @@ std::vector<Strategy> strategies(const SearchSpace& space);
 // "data,tensor,sequence,pipeline": which axes may be split. An unknown one is an Error of code usage.
 Result<void> parse_axes(std::string_view text, SearchSpace& space);
 
-// "order,schedule": what is tried in several ways that usually is not, of varied_words(). An unknown word is an Error
-// of code usage.
-std::vector<std::string_view> varied_words();
+// What may be tried in several ways that usually is not.
+struct SearchVariation {
+  std::string_view word, what;
+  void (*vary)(SearchSpace& space);
+};
+std::span<const SearchVariation> search_variations();
+// "order,schedule": words of these. An unknown one is an Error of code usage.
 Result<void> parse_varied(std::string_view text, SearchSpace& space);
 
 // The options of `sibyl predict` that tell the strategy from others of its space: "--parallel data=8,tensor=2 --zero

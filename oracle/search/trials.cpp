@@ -47,7 +47,7 @@ namespace {
 bool shared_program(const Strategy& a, const Strategy& b) {
   const auto read = [](const Strategy& s) {
     return std::tie(s.accumulation, s.data, s.pipeline, s.tensor, s.sequence, s.filter, s.channel, s.depth, s.height,
-                    s.width, s.context, s.expert, s.table, s.order, s.overlap_tensor);
+                    s.width, s.context, s.context_exchange, s.expert, s.table, s.order, s.overlap_tensor);
   };
   return read(a) == read(b);
 }

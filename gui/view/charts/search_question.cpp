@@ -32,6 +32,7 @@ Result<SearchQuestion> searchQuestion(const std::shared_ptr<const Study>& study,
     SIBYL_TRY(space.devices, cli::parse_device_counts(controls.devices.trimmed().toStdString()));
   }
   SIBYL_CHECK(parse_axes(controls.axes.join(',').toStdString(), space));
+  if (!controls.varied.isEmpty()) SIBYL_CHECK(parse_varied(controls.varied.join(',').toStdString(), space));
   if (!controls.memory.trimmed().isEmpty()) {
     SIBYL_TRY(question.memory, parse_bytes(controls.memory.trimmed().toStdString()));
   }

@@ -15,6 +15,7 @@ namespace sibyl::gui {
 
 struct SearchControls {
   QStringList axes = {"data", "tensor", "sequence", "pipeline"};  // as `sibyl search --axes` takes them
+  QStringList varied;                                             // as `sibyl search --vary` takes them
   QString devices;                                                // "8", "8,16", "1..64"; empty: those of the scenario
   QString memory;                                                 // of a device, "60GiB"; empty: all it has
   int keep = 20;

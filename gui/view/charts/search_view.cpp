@@ -21,6 +21,8 @@ QString wordsOf(const Candidate& candidate) {
   return words.mid(QStringLiteral("--parallel ").size());
 }
 
+QString latin(std::string_view text) { return QString::fromLatin1(text.data(), static_cast<qsizetype>(text.size())); }
+
 // "128 ms ± 4 ms, 12.3 GiB, waits for …"
 QString explanation(const Candidate& candidate, const Candidate& fastest) {
   QString text =
@@ -78,8 +80,10 @@ QWidget* SearchView::makeControls() {
   auto* rows = new QVBoxLayout(box);
   rows->setContentsMargins(0, 0, 0, 0);
   auto* upper = new FlowLayout;
+  auto* middle = new FlowLayout;
   auto* lower = new FlowLayout;
   rows->addLayout(upper);
+  rows->addLayout(middle);
   rows->addLayout(lower);
   upper->addWidget(new QLabel(tr("Split over"), box));
   const QStringList usual = SearchControls{}.axes;
@@ -92,6 +96,16 @@ QWidget* SearchView::makeControls() {
     axes_ << check;
     upper->addWidget(check);
   }
+  middle->addWidget(new QLabel(tr("Vary, too"), box));
+  for (const SearchVariation& one : search_variations()) {
+    auto* check = new QCheckBox(latin(one.word), box);
+    check->setAccessibleName(tr("Search varies %1").arg(check->text()));
+    check->setToolTip(latin(one.what));
+    connect(check, &QCheckBox::toggled, this, &View::viewStateChanged);
+    varied_ << check;
+    middle->addWidget(check);
+  }
+  middle->addStretch();
   const auto edit = [&](const QString& name, const QString& hint, const QString& placeholder) {
     auto* label = new QLabel(name, box);
     auto* field = new QLineEdit(box);
@@ -137,10 +151,13 @@ QWidget* SearchView::makeControls() {
 }
 
 SearchControls SearchView::controls() const {
-  SearchControls controls{{}, devices_->text(), memory_->text(), keep_->value()};
-  for (const QCheckBox* axis : axes_)
-    if (axis->isChecked()) controls.axes << axis->text();
-  return controls;
+  const auto checked = [](const QList<QCheckBox*>& boxes) {
+    QStringList words;
+    for (const QCheckBox* one : boxes)
+      if (one->isChecked()) words << one->text();
+    return words;
+  };
+  return {checked(axes_), checked(varied_), devices_->text(), memory_->text(), keep_->value()};
 }
 
 void SearchView::setStale(bool stale) {
@@ -361,6 +378,7 @@ std::optional<Table> SearchView::chartTable() const {
 QJsonObject SearchView::viewState() const {
   const SearchControls c = controls();
   return {{"axes", QJsonArray::fromStringList(c.axes)},
+          {"vary", QJsonArray::fromStringList(c.varied)},
           {"devices", c.devices},
           {"memory", c.memory},
           {"keep", c.keep},
@@ -370,6 +388,7 @@ QJsonObject SearchView::viewState() const {
 void SearchView::restoreViewState(const QJsonObject& state) {
   if (state.contains("axes"))
     for (QCheckBox* axis : axes_) axis->setChecked(state["axes"].toArray().contains(axis->text()));
+  for (QCheckBox* one : varied_) one->setChecked(state["vary"].toArray().contains(one->text()));
   devices_->setText(state["devices"].toString());
   memory_->setText(state["memory"].toString());
   keep_->setValue(state["keep"].toInt(SearchControls{}.keep));

@@ -67,7 +67,7 @@ class SearchView : public ChartView {
   void addPoints(int devices, const std::vector<const Candidate*>& points, int series);
   void pickPoint(QCPAbstractPlottable* plottable, int n);
 
-  QList<QCheckBox*> axes_;
+  QList<QCheckBox*> axes_, varied_;
   QLineEdit* devices_;
   QLineEdit* memory_;
   QSpinBox* keep_;

@@ -1,4 +1,5 @@
 // Search and sensitivity: the library's own results, what they cost, and what is clicked is told.
+#include <QJsonArray>
 #include <QPushButton>
 
 #include "gui/view/charts/search_view.h"
@@ -56,6 +57,25 @@ class SearchTest : public QObject {
     view.restoreViewState({{"memory", "lots"}});
     settle(view, lenet_);
     QVERIFY(said(view).contains("lots"));
+  }
+
+  void theSearchVariesWhatIsTicked() {
+    SearchControls controls;
+    const std::size_t usual = answer(*searchQuestion(lenet_->study, controls), {}, {})->size;
+    SearchView view(nullptr);
+    for (const SearchVariation& one : search_variations()) {
+      const QString word = QString::fromLatin1(one.word.data(), static_cast<qsizetype>(one.word.size()));
+      view.restoreViewState({{"vary", QJsonArray{word}}});
+      QCOMPARE(view.viewState()["vary"].toArray(), QJsonArray{word});
+    }
+    controls.varied = QStringList{"bucket", "order"};
+    view.restoreViewState({{"vary", QJsonArray::fromStringList(controls.varied)}});
+    settle(view, lenet_);
+    const SearchResult result = *answer(*searchQuestion(lenet_->study, controls), {}, {});
+    QVERIFY(result.size > usual);
+    QVERIFY2(said(view).contains(searchSummary(result)), qPrintable(said(view)));
+    controls.varied = QStringList{"speed"};
+    QVERIFY(!searchQuestion(lenet_->study, controls));
   }
 
   // A strategy of the table takes back no change that was made since: not one that is not answered (or was stopped),

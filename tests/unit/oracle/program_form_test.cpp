@@ -10,6 +10,7 @@
 #include "oracle/closed/least_time.h"
 #include "oracle/plan/offload.h"
 #include "oracle/plan/offload_activations.h"
+#include "oracle/plan/zero.h"
 #include "oracle/predict.h"
 #include "oracle/report/search_report.h"
 #include "oracle/search/search.h"
@@ -33,6 +34,7 @@ void put_outside(Strategy& s) {
 }
 
 // Of what is drawn only rows of operations that run again, and parameters gathered anew, have no formula together.
+// `reduce_each` is left where it may be.
 Strategy any_with_closed_form(const Graph& model) {
   Strategy s = any_strategy(model);
   s.half_weights = test::any(0, 3) == 0;
@@ -43,6 +45,9 @@ Strategy any_with_closed_form(const Graph& model) {
   if (s.context > 1 && test::any(0, 1) == 0) s.context_exchange = ContextExchange::ring;
   s.written_update = !s.fused_update && test::any(0, 3) == 0;
   if (test::any(0, 1) == 0) put_outside(s);
+  s.gather_late = test::any(0, 2) == 0;
+  s.reduce_each = s.zero > 1 && test::any(0, 1) == 0;
+  if (!check_reduce_each(s)) s.reduce_each = false;
   return s;
 }
 
@@ -306,7 +311,11 @@ RC_GTEST_PROP(ClosedSearch, FindsTheBestOfAll, ()) {
   if (test::any(0, 2) == 0) space.orders = true, space.zero = {0};
   if (test::any(0, 2) == 0) space.buckets = {Bytes{25.0 * 1024 * 1024}, Bytes{1e5}, Bytes{}}, space.zero = {0};
   if (test::any(0, 2) == 0)
-    RC_ASSERT(parse_varied(test::one_of<std::string>("schedule", "recompute", "offload"), space).has_value());
+    RC_ASSERT(
+        parse_varied(test::one_of<std::string>("schedule", "recompute", "offload", "reduce", "shards", "nvme"), space)
+            .has_value());
+  if (test::any(0, 2) == 0)
+    RC_ASSERT(parse_axes("data,context", space).has_value() && parse_varied("context", space).has_value());
   const std::size_t keep = test::one_of(1, 3, 1000);
   const SearchResult quick = search(graph, space, cluster, {.keep = keep, .threads = 1}).value();
   const SearchResult all = search(graph, space, cluster, {.keep = keep, .exhaustive = true, .threads = 1}).value();
