@@ -129,7 +129,8 @@ void set_network(const Row& row, MachineRecipe& machine) {
     topology.nic_bandwidth = BytesPerSecond{stated->gigabits * 1e9 / 8};
   } else {
     const ChipFacts facts = facts_of(parse_device_name(row.gpu));
-    topology.nics_per_node = facts.nics;
+    const int machines = (topology.devices_per_node + facts.devices_of_machine - 1) / facts.devices_of_machine;
+    topology.nics_per_node = facts.nics * machines;
     topology.nic_bandwidth = BytesPerSecond{facts.nic_gb_per_s * 1e9};
   }
   if ((!stated || has(text, "not stated")) && topology.nodes > 1)

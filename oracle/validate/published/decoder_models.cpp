@@ -52,8 +52,8 @@ Result<std::optional<ModelRecipe>> gpt_model(const Row& row) {
   options.vocabulary = s.vocabulary;
   options.ffn_width = s.ffn;
   options.fused_softmax = framework == FrameworkKind::megatron && said.apart.attention;
-  const bool drops =
-      framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp && !trains_without_dropout(row);
+  const bool drops = framework != FrameworkKind::nemo && framework != FrameworkKind::fsdp &&
+                     framework != FrameworkKind::jax && !trains_without_dropout(row);
   options.dropout = drops ? 0.1 : 0.0;
   recipe.assumed.push_back(drops ? "dropout of 0.1" : "no dropout");
   recipe.name += fmt::format(" dropout {} fused {}", options.dropout, options.fused_softmax);

@@ -34,9 +34,10 @@ struct ChipFacts {
   double nvlink_gb_per_s = 0;  // of one device, one direction, as NCCL counts; 0: it has none
   bool nvswitch = false;       // eight of them are joined by switches
   double pcie_gb_per_s = 12;   // as NCCL counts
-  int nics = 1;                // of the maker's own machine of eight
+  int nics = 1;                // of the maker's own machine
   double nic_gb_per_s = 12.5;
-  bool switches_add = false;  // NVLink SHARP
+  bool switches_add = false;   // NVLink SHARP
+  int devices_of_machine = 8;  // many of which may be one node of NVLink
 };
 ChipFacts facts_of(const DeviceName& device);
 

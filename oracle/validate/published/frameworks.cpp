@@ -22,6 +22,11 @@ constexpr auto names = std::to_array<Named>({
     {"hugging", FrameworkKind::hugging_face},
     {"transformers", FrameworkKind::hugging_face},
     {"(hf)", FrameworkKind::hugging_face},
+    {"paxml", FrameworkKind::jax},
+    {"t5x", FrameworkKind::jax},
+    {"flax", FrameworkKind::jax},
+    {"nemo megatron (22.", FrameworkKind::megatron},  // before FlashAttention and Transformer Engine were in it
+    {"oneflow-gpt", FrameworkKind::megatron},         // DLPerf's, after Megatron-LM, with its fused kernels
     {"nemo", FrameworkKind::nemo},
     {"megatron-bridge", FrameworkKind::nemo},
     {"megatron bridge", FrameworkKind::nemo},
@@ -61,11 +66,13 @@ FrameworkKind kind_of(const std::string& framework) {
 // Executors of static graphs, and launches captured once in CUDA graphs (NVIDIA's submissions to MLPerf): no Python
 // stands between two operations. What one takes there was not measured.
 constexpr Seconds without_python{8e-6};
-constexpr auto executors = std::to_array<std::string_view>({"tensorflow", "mxnet", "oneflow", "paddle"});
+constexpr auto executors =
+    std::to_array<std::string_view>({"tensorflow", "mxnet", "oneflow", "paddle", "jax", "maxtext"});
 
 void set_dispatch(const Row& row, FrameworkRecipe& recipe) {
-  const bool executed =
-      std::ranges::any_of(executors, [&](std::string_view word) { return says(row.framework, word); });
+  const bool executed = recipe.kind == FrameworkKind::jax || std::ranges::any_of(executors, [&](std::string_view word) {
+                          return says(row.framework, word);
+                        });
   if (!executed && !says(row.source, "mlperf")) return;
   recipe.dispatch = without_python;
   recipe.assumed.emplace_back("8 us of the host for an operation, of which none is Python's");
@@ -98,6 +105,20 @@ void set_nemo(FrameworkRecipe& recipe) {
                     "exchanges of gradients overlapped",
                     "those of tensor parallelism beside products",
                     "Adam, gradients clipped",
+                    "elementwise operations in a row one kernel"};
+}
+
+// One program that XLA compiles: what is elementwise is fused, weights are f32 and cast where they are used, and nobody
+// stands between kernels. Attention is XLA's, two products and a softmax, unless Transformer Engine brings cuDNN's.
+void set_jax(const Row& row, FrameworkRecipe& recipe) {
+  recipe.name = "JAX";
+  const bool fused = says(row.framework, "transformer engine") || says_word(row.framework, "te");
+  recipe.fused_pointwise = true;
+  recipe.apart = {.attention = !fused};
+  recipe.attention = AttentionLibrary::cudnn;
+  recipe.optimizer = OptimizerKind::adam;
+  recipe.assumed = {fused ? "fused attention, cuDNN's" : "attention as two products and a softmax",
+                    "weights of f32, cast where they are used", "exchanges of gradients overlapped",
                     "elementwise operations in a row one kernel"};
 }
 
@@ -206,7 +227,7 @@ void set_tensorflow(const Row& row, FrameworkRecipe& recipe) {
 // native/cuda/Blas.cpp).
 void set_biases(const Row& row, FrameworkRecipe& recipe) {
   constexpr auto apart = std::to_array<std::string_view>({"tensorflow", "mxnet", "oneflow", "paddle", "ngc 20.03"});
-  if (says_word(row.notes, "xla")) return;
+  if (says_word(row.notes, "xla") || recipe.kind == FrameworkKind::jax) return;
   recipe.apart.convolution_bias = true;
   recipe.apart.linear_bias =
       std::ranges::any_of(apart, [&](std::string_view word) { return says(row.framework, word); });
@@ -300,6 +321,8 @@ void set_sharded(const Row& row, FrameworkRecipe& recipe) {
       is("deepspeed") || (fully_sharded && !is("accelerate") && !is("trainer") && !is("lit-gpt") && !is("litgpt"));
   // Composer's default (backward_prefetch='BACKWARD_POST', composer.utils.FSDPConfig); PyTorch's is BACKWARD_PRE.
   recipe.gather_late = is("composer") || is("foundry");
+  // Its reshard_after_forward policy (parallelize.py): not with a pipeline, to avoid gathers of every micro-batch.
+  recipe.stays_gathered = is("torchtitan");
   if (recipe.gather_late && zero_stage(row) == 3)
     recipe.assumed.emplace_back("backward, blocks are gathered when the one before has run");
   if (!is("deepspeed") || zero_stage(row) < 2) return;
@@ -318,6 +341,7 @@ FrameworkRecipe framework_of(const Row& row) {
     case FrameworkKind::nemo: set_nemo(recipe); break;
     case FrameworkKind::fsdp: set_fsdp(row, recipe); break;
     case FrameworkKind::internevo: set_internevo(recipe); break;
+    case FrameworkKind::jax: set_jax(row, recipe); break;
     case FrameworkKind::hugging_face: set_eager(recipe); break;
     case FrameworkKind::tensorflow: set_tensorflow(row, recipe); break;
     case FrameworkKind::pytorch:

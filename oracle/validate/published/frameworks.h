@@ -19,6 +19,7 @@ enum class FrameworkKind {
   nemo,          // Megatron-Core with Transformer Engine: fused attention, distributed optimizer, fp8
   fsdp,          // torchtitan and others on FSDP: fused attention
   internevo,     // HybridZeroOptimizer: two bytes everywhere, exchanges beside backward
+  jax,           // T5X, Paxml: compiled by XLA as a whole
   hugging_face,  // eager PyTorch: every operation its own kernel
   pytorch,       // DistributedDataParallel or Horovod
   tensorflow,    // every operation of Google's models its own kernel, unless XLA compiles them
@@ -34,6 +35,7 @@ struct FrameworkRecipe {
   GradientExchange exchange = GradientExchange::overlapped;
   bool reduce_each = true;                        // gradients that ranks hold parts of
   bool gather_late = false;                       // of ZeRO 3 (Strategy::gather_late)
+  bool stays_gathered = false;                    // in pipelines: parameters of ZeRO 3, for all of a step
   bool every_logit = false;                       // of a masked language model: logits where nothing is masked, too
   OptimizerKind optimizer = OptimizerKind::adam;  // of transformers; convolutional recipes name their own
   double clip = 0;

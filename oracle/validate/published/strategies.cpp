@@ -149,7 +149,12 @@ Result<void> set_optimizer(const Row& row, const FrameworkRecipe& framework, con
 }
 
 // Where it can be so; a batch may be parted further later.
-void set_reduction(const FrameworkRecipe& framework, Strategy& strategy) {
+void set_reduction(const FrameworkRecipe& framework, StrategyRecipe& recipe) {
+  Strategy& strategy = recipe.strategy;
+  if (framework.stays_gathered && strategy.zero == 3 && strategy.pipeline > 1) {
+    strategy.zero = 2;
+    recipe.assumed.emplace_back("parameters stay gathered between a pipeline's micro-batches");
+  }
   strategy.gather_late = framework.gather_late && strategy.zero == 3;
   strategy.reduce_each = framework.reduce_each && strategy.expert == 1;
   if (!check_reduce_each(strategy)) strategy.reduce_each = false;
@@ -183,7 +188,7 @@ Result<StrategyRecipe> strategy_of(const Row& row, const FrameworkRecipe& framew
   recipe.strategy.converted_images = model.converted_images;
   recipe.strategy.converted_norms = model.converted_norms;
   set_stages(model, recipe.strategy);
-  set_reduction(framework, recipe.strategy);
+  set_reduction(framework, recipe);
   return recipe;
 }
 

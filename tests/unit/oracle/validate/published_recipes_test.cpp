@@ -2,18 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/onnx/import.h"
-#include "models/zoo/families.h"
 #include "oracle/validate/published/clusters.h"
 #include "oracle/validate/published/devices.h"
 #include "oracle/validate/published/frameworks.h"
 #include "oracle/validate/published/models.h"
 #include "oracle/validate/published/strategies.h"
 #include "oracle/validate/published/transformer_sizes.h"
+#include "tests/support/published_rows.h"
 
 namespace sibyl::published {
 namespace {
 
+using test::row_of;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -42,19 +42,6 @@ TEST(PublishedDevices, AnotherVariantIsSaidToBeAssumed) {
   EXPECT_THAT(match_device("A100-SXM-80GB", shipped)->assumed, IsEmpty());
   EXPECT_THAT(match_device("A100-SXM-40GB", shipped)->assumed, Contains(HasSubstr("a100-sxm-80gb")));
   EXPECT_THAT(match_device("A100", shipped)->assumed, Contains(HasSubstr("a100-sxm-80gb")));
-}
-
-Row row_of(int gpus, int per_node, const char* gpu, const char* intranode, const char* internode) {
-  Row row;
-  row.gpus = gpus;
-  row.gpus_per_node = per_node;
-  row.gpu = gpu;
-  row.intranode = intranode;
-  row.internode = internode;
-  row.metric = Metric::iteration_time;
-  row.global_batch = 8 * gpus;
-  row.dp = gpus;
-  return row;
 }
 
 TEST(PublishedMachines, AreReadFromWords) {
@@ -208,96 +195,6 @@ TEST(PublishedStrategies, RefuseWhatIsNotStatedOrNotModelled) {
   EXPECT_THAT(strategy_for(row).error().message, HasSubstr("no replicas of 4294967296"));
 }
 
-FrameworkRecipe framework_for(const char* framework, const char* model, const char* notes = "") {
-  Row row = row_of(8, 8, "V100", "", "");
-  row.framework = framework;
-  row.model = model;
-  row.notes = notes;
-  return framework_of(row);
-}
-
-TEST(PublishedFrameworks, ExchangeWhenTheirScriptsDo) {
-  using enum GradientExchange;
-  EXPECT_EQ(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "BERT-base").exchange, at_end);
-  EXPECT_EQ(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "ResNet-50 v1.5").exchange, at_end);
-  EXPECT_EQ(framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base").exchange, overlapped);
-  EXPECT_EQ(framework_for("PyTorch (NGC 20.03, APEX DDP)", "BERT-base").exchange, at_end);
-  EXPECT_EQ(framework_for("PyTorch NGC", "BERT-large-pretrain").exchange, at_end);
-  EXPECT_EQ(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").exchange, overlapped);
-  EXPECT_EQ(framework_for("PyTorch (NGC 20.03, DALI, APEX)", "ResNet-50 v1.5").exchange, overlapped);
-  EXPECT_EQ(framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base").exchange, overlapped);
-  EXPECT_EQ(framework_for("Chainer/ChainerMNX", "ResNet-50").exchange, at_end);
-}
-
-TEST(PublishedFrameworks, ComputeWhatTheirModelsSpell) {
-  EXPECT_TRUE(framework_for("PyTorch (NGC 20.03, APEX DDP)", "BERT-base").every_logit);
-  EXPECT_FALSE(framework_for("PyTorch NGC", "BERT-large-pretrain").every_logit);
-  EXPECT_FALSE(framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base").every_logit);
-  const FrameworkRecipe plain = framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base");
-  EXPECT_TRUE(plain.apart.layer_norm && plain.apart.gelu_tanh);
-  EXPECT_THAT(plain.assumed, Contains(HasSubstr("a kernel each")));
-  const FrameworkRecipe compiled = framework_for("TensorFlow NGC", "BERT-base", "XLA; synthetic data");
-  EXPECT_FALSE(compiled.apart.layer_norm || compiled.apart.gelu_tanh);
-  const FrameworkRecipe other = framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base");
-  EXPECT_FALSE(other.apart.layer_norm || other.apart.gelu_tanh);
-}
-
-TEST(PublishedFrameworks, AddBiasesInKernelsOfTheirOwn) {
-  for (const char* name : {"TensorFlow1 (NGC 20.03, Horovod)", "MXNet 1.6 gluon-nlp (Horovod)", "OneFlow 0.2",
-                           "PaddlePaddle 1.8.3", "PyTorch (NGC 20.03, APEX DDP)"}) {
-    const FrameworkRecipe recipe = framework_for(name, "BERT-base");
-    EXPECT_TRUE(recipe.apart.linear_bias && recipe.apart.convolution_bias) << name;
-  }
-  const FrameworkRecipe later = framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD");
-  EXPECT_TRUE(!later.apart.linear_bias && later.apart.convolution_bias);
-  const FrameworkRecipe compiled = framework_for("TensorFlow NGC", "BERT-base", "XLA; synthetic data");
-  EXPECT_FALSE(compiled.apart.linear_bias || compiled.apart.convolution_bias);
-}
-
-TEST(PublishedFrameworks, UpdateAsTheirScriptsAreWritten) {
-  const FrameworkRecipe first = framework_for("TensorFlow1 (NGC 20.03, Horovod)", "BERT-base");
-  EXPECT_TRUE(first.written_update && !first.fused_update);
-  EXPECT_TRUE(framework_for("TensorFlow 2.3 (MultiWorkerMirrored)", "BERT-base").fused_update);
-  EXPECT_FALSE(framework_for("TensorFlow1 (NGC 20.03, DALI, Horovod)", "ResNet-50 v1.5").written_update);
-  EXPECT_EQ(framework_for("PyTorch NGC", "BERT-large-pretrain").optimizer, OptimizerKind::lamb);
-  EXPECT_TRUE(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").written_update);
-}
-
-TEST(PublishedFrameworks, ClipGradientsUnlessTheSourceSaysNot) {
-  EXPECT_EQ(framework_for("OneFlow 0.2", "BERT-base").clip, 1);
-  EXPECT_EQ(framework_for("OneFlow 0.2", "BERT-base", "no grad clip").clip, 0);
-  EXPECT_EQ(framework_for("PyTorch NGC (DLE fork)", "BERT-large-SQuAD").clip, 1);
-  EXPECT_EQ(framework_for("MXNet 1.6 gluon-nlp (Horovod)", "BERT-base").clip, 0);
-  EXPECT_EQ(framework_for("OneFlow 0.2", "ResNet-50 v1.5").clip, 0);
-}
-
-// A layer has two norms and a GELU, the head one each, the embedding a norm; BERT's pooler is not in this model. With
-// an operation each there is no norm, but a reciprocal root for each, and a tanh for each GELU.
-TEST(PublishedFrameworks, TensorFlowRunsNormsAndGelusInPieces) {
-  zoo::Builder builder("bert");
-  zoo::BertOptions options{
-      .layers = 2, .width = 64, .heads = 4, .seq = 16, .head = zoo::BertHead::masked_language_model};
-  options.of_tensorflow = true;
-  zoo::bert(builder, options);
-  const auto counts = [&](const Apart& apart) {
-    ImportOptions import;
-    import.batch = 2;
-    import.apart = apart;
-    const Graph graph = inspect_onnx_bytes(builder.bytes(), "bert", import).value().graph;
-    int norms = 0, roots = 0, tanhs = 0, gelus = 0;
-    for (const Operation& operation : graph.operations()) {
-      norms += std::holds_alternative<Normalization>(operation.attributes) ? 1 : 0;
-      const auto* unary = std::get_if<Unary>(&operation.attributes);
-      roots += unary && unary->kind == UnaryKind::pow && unary->alpha == -0.5 ? 1 : 0;
-      tanhs += unary && unary->kind == UnaryKind::tanh ? 1 : 0;
-      gelus += unary && unary->kind == UnaryKind::gelu_tanh ? 1 : 0;
-    }
-    return std::vector<int>{norms, roots, tanhs, gelus};
-  };
-  EXPECT_EQ(counts({}), (std::vector<int>{2 * 2 + 2, 0, 0, 3}));
-  EXPECT_EQ(counts({.attention = true, .gelu_tanh = true, .layer_norm = true}), (std::vector<int>{0, 6, 3, 0}));
-}
-
 TransformerSizes sizes_of(const char* model) {
   Row row = row_of(8, 8, "A100", "", "");
   row.model = model;
@@ -409,66 +306,6 @@ TEST(PublishedModels, VisionTransformersAndT5) {
   EXPECT_THAT(name_of("ViT-X"), HasSubstr("layers"));
   EXPECT_THAT(name_of("T5-base"), HasSubstr("t5base 114"));
   EXPECT_THAT(name_of("T5-base-v1.1"), HasSubstr("version 1.0"));
-}
-
-TEST(PublishedFrameworks, SayWhereAttentionIsFused) {
-  Row row = row_of(8, 8, "A100", "", "");
-  row.framework = "Megatron-LM";
-  EXPECT_TRUE(framework_of(row).apart.attention);
-  row.notes = "with FlashAttention-2";
-  EXPECT_FALSE(framework_of(row).apart.attention);
-  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash2);
-  row.notes = "flash attention 3";
-  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash3);
-  row.notes = "flash attention 16 heads";
-  EXPECT_EQ(framework_of(row).attention, AttentionLibrary::flash2);
-  row.notes = "without FlashAttention";
-  EXPECT_TRUE(framework_of(row).apart.attention);
-  row.notes = "SDPA";
-  EXPECT_FALSE(framework_of(row).apart.attention);
-  row.framework = "Megatron-Bridge";
-  EXPECT_EQ(framework_of(row).kind, FrameworkKind::nemo);
-}
-
-TEST(PublishedFrameworks, FuseWhatTheSourceSays) {
-  const auto fused = [](const char* framework, const char* notes) {
-    Row row = row_of(8, 8, "A100", "", "");
-    row.framework = framework, row.notes = notes;
-    return framework_of(row).fused_pointwise;
-  };
-  EXPECT_FALSE(fused("PyTorch FSDP", ""));
-  EXPECT_TRUE(fused("PyTorch FSDP", "torch.compile, SDPA"));
-  EXPECT_TRUE(fused("PyTorch DDP", "train_gpt2.py --compile 1 --flash 1"));
-  EXPECT_TRUE(fused("lit-gpt (FSDP)", "fused layernorm, swiglu and rotary"));
-  EXPECT_TRUE(fused("PyTorch FSDP with Liger kernels", ""));
-  EXPECT_FALSE(fused("PyTorch FSDP", "torch.compile off"));
-  EXPECT_FALSE(fused("PyTorch FSDP", "no torch.compile"));
-  EXPECT_TRUE(fused("Megatron-LM", "no compile")) << "by hand";
-}
-
-TEST(PublishedFrameworks, ComposerGathersBlocksLate) {
-  Row row = row_of(8, 8, "A100", "", "");
-  row.framework = "llm-foundry (Composer, FSDP)", row.zero = 3;
-  EXPECT_TRUE(framework_of(row).gather_late);
-  EXPECT_THAT(framework_of(row).assumed, Contains(HasSubstr("when the one before has run")));
-  row.framework = "PyTorch FSDP";
-  EXPECT_FALSE(framework_of(row).gather_late);
-}
-
-TEST(PublishedFrameworks, LlmCRunsWithoutOne) {
-  Row row = row_of(8, 8, "A100", "", "");
-  row.framework = "llm.c", row.model = "gpt2";
-  const FrameworkRecipe recipe = framework_of(row);
-  EXPECT_TRUE(recipe.half_weights && recipe.fused_pointwise && recipe.dispatch);
-  EXPECT_FALSE(recipe.apart.attention);
-  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
-  row.framework = "PyTorch DDP (llm.c's train_gpt2.py)";
-  EXPECT_FALSE(framework_of(row).half_weights);
-  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
-  row.framework = "PyTorch DDP";
-  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("dropout of 0.1")));
-  row.notes = "no dropout";
-  EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
 }
 
 TEST(PublishedModels, SizesComeFromTheRowOrFromTheName) {
