@@ -14,9 +14,26 @@
 namespace sibyl {
 namespace {
 
+// What all ranks of another axis have along a dimension comes to lie there in a row, or a row of it is parted among
+// them: of each rank's pieces ranks here have their part, before and after.
+std::optional<Layout> of_all_ranks(const Transfer& transfer, const Layout& layout, const Operands& o) {
+  if (transfer.motion != Motion::all_to_all || !transfer.pieces.empty() || !transfer.to_pieces.empty() ||
+      (layout.dim != transfer.dim && layout.dim != transfer.to))
+    return std::nullopt;
+  const std::int64_t before = o.inputs[0][layout.dim], after = o.outputs[0][layout.dim];
+  const Ints pieces = layout.pieces.empty() ? Ints{before} : layout.pieces;
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  if (count * after % before != 0 || std::ranges::count(pieces, pieces.front()) != count) return std::nullopt;
+  const auto made = static_cast<std::size_t>(count * after / before);
+  return Layout::split(layout.dim, made > 1 ? Ints(made, pieces.front()) : Ints{});
+}
+
 // An exchange of another axis acts on some dimensions; the others may be split as well, and so may one that the
 // exchange cuts in pieces, each of which is of one rank here.
 std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
+  if (const Layout* arriving = o.split(0); arriving && o.tokens)
+    if (const auto after = of_all_ranks(exchange.forward, *arriving, o))
+      return {{{sharding::as(*arriving)}, {*after}, Copy{}}};
   return sharding::dimensionwise(Copy{}, o, [&](std::size_t dim) {
     const auto leaves = [&](const Transfer& t) {
       if (dim == t.dim && in_equal_pieces(t, o.ways)) return true;
@@ -157,6 +174,7 @@ class Chooser {
     for (const LocalTensorId out : outputs_of(step)) outputs.push_back(stage_[out].shape);
     if (role == Tokens::Role::lookup) split_ids(step, arriving);
     Operands operands{inputs, outputs, arriving, ways_, {}, present};
+    operands.tokens = policy_.weights == Policy::Weights::tokens;
     if (const auto results = outputs_of(step); !results.empty()) {
       operands.column_pieces = ahead_.pieces[results[0].index()];
       operands.logits = ahead_.logits[results[0].index()];

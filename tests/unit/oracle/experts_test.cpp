@@ -118,6 +118,53 @@ TEST(ExpertParallel, TensorRanksCutEachExpert) {
   EXPECT_EQ(parameter(alone, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{8, hidden / 2, width}));
 }
 
+std::vector<const Compute*> dispatches(const Stage& stage) {
+  std::vector<const Compute*> result;
+  for (const Step& step : stage.steps)
+    if (const auto* compute = std::get_if<Compute>(&step);
+        compute && std::holds_alternative<Dispatch>(compute->attributes))
+      result.push_back(compute);
+  return result;
+}
+
+// Two ranks share each of 4 sequences of 128 tokens: a rank's 64 of a sequence are a group by themselves, with 16 of
+// its 32 slots of each expert. Nothing travels for it: only attention's four tensors a layer do, and the loss.
+TEST(ExpertParallel, TokensOfASharedSequenceChooseByThemselves) {
+  const Stage stage = plan_of("context=2").stages[0];
+  const auto groups = dispatches(stage);
+  ASSERT_EQ(groups.size(), static_cast<std::size_t>(layers));
+  for (const Compute* compute : groups) {
+    EXPECT_EQ(std::get<Dispatch>(compute->attributes), (Dispatch{64, 16}));
+    EXPECT_EQ(stage[compute->inputs[0]].shape, (Shape{4 * 64, width}));
+    EXPECT_EQ(stage[compute->outputs[0]].shape, (Shape{8, 4 * 16, width}));
+  }
+  EXPECT_EQ(exchanges(stage).size(), 4 * layers + 1);
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{8, hidden, width}));
+  EXPECT_EQ(dispatches(plan_of("context=2,data=4").stages[0]).front()->attributes, Attributes(Dispatch{64, 16}))
+      << "of one sequence as of several";
+}
+
+// Where experts are dealt out, too, a rank's slots travel: 2 sequences' 16 of 8 experts, and 4 sequences' of 4.
+TEST(ExpertParallel, SlotsOfSharedSequencesTravel) {
+  const Stage stage = plan_of("context=2,expert=2").stages[0];
+  std::size_t trips = 0;
+  for (const Exchange* exchange : exchanges(stage)) {
+    if (exchange->axis != MeshAxis::expert || exchange->forward.motion != Motion::all_to_all) continue;
+    const bool there = trips++ % 2 == 0;
+    EXPECT_EQ(stage[exchange->input].shape, (there ? Shape{8, 32, width} : Shape{4, 64, width}));
+    EXPECT_EQ(stage[exchange->output].shape, (there ? Shape{4, 64, width} : Shape{8, 32, width}));
+  }
+  EXPECT_EQ(trips, static_cast<std::size_t>(2 * layers));
+}
+
+// 32 slots cannot be shared by 64 ranks, though 128 tokens can.
+TEST(ExpertParallel, SlotsThatCannotBeSharedKeepASequenceTogether) {
+  const auto plan = make_plan(mixtral(), strategy_of("context=64"));
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::infeasible);
+  EXPECT_THAT(plan.error().message, HasSubstr("wants all 128 tokens"));
+}
+
 // ZeRO shares among all who hold the same: of experts replicas, of the rest expert ranks, too.
 TEST(ExpertParallel, ZeroSharesAmongThoseWhoHoldTheSame) {
   Strategy strategy = strategy_of("data=2,expert=2");

@@ -15,6 +15,21 @@ bool by_groups(const Layout& layout, std::size_t dim, const Operands& o, std::in
   return layout.dim == dim && layout.pieces.empty() && all % o.ways == 0 && all / o.ways % tokens == 0;
 }
 
+// Of every group a part on each rank: of sequences that ranks share. A part is then a group by itself, with its share
+// of the slots, as Megatron-LM's ranks of context parallelism choose by themselves.
+struct PartsOfGroups {
+  Layout tokens, slots;
+};
+template <class Op>
+std::optional<PartsOfGroups> parts_of_groups(const Op& op, const Operands& o, std::int64_t tokens) {
+  if (!o.tokens || op.tokens % o.ways != 0 || op.capacity % o.ways != 0) return std::nullopt;
+  const auto groups = static_cast<std::size_t>(tokens / op.tokens);
+  const auto parts = [&](std::size_t dim, std::int64_t each) {
+    return Layout::split(dim, groups > 1 ? Ints(groups, each) : Ints{});
+  };
+  return PartsOfGroups{parts(token_axis, op.tokens), parts(slots, op.capacity)};
+}
+
 Variant by_rows(const GroupedLinear& op, const Operands& o, std::size_t in) {
   const Layout* arriving = o.split(0);
   const Layout cut = arriving && arriving->dim == width ? *arriving : Layout::split(width);
@@ -50,6 +65,10 @@ Variants variants(const Dispatch& op, const Operands& o) {
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     if (by_groups(layout, token_axis, o, tokens, op.tokens))
       return Variant{{split(token_axis), split(token_axis)}, {Layout::split(slots), Layout::split(token_axis)}, op};
+    if (const auto parts = parts_of_groups(op, o, tokens); parts && layout == parts->tokens)
+      return Variant{{as(parts->tokens), as(parts->tokens)},
+                     {parts->slots, parts->tokens},
+                     Dispatch{op.tokens / o.ways, op.capacity / o.ways}};
     if (operand != 0 || layout.dim != features) return std::nullopt;
     return Variant{{as(layout), whole()}, {layout.along(width), Layout::whole()}, op};
   });
@@ -61,6 +80,11 @@ Variants variants(const Combine& op, const Operands& o) {
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     if (by_groups(layout, operand == 0 ? slots : token_axis, o, tokens, op.tokens))
       return Variant{{split(slots), split(token_axis), split(token_axis)}, {Layout::split(token_axis)}, op};
+    if (const auto parts = parts_of_groups(op, o, tokens);
+        parts && layout == (operand == 0 ? parts->slots : parts->tokens))
+      return Variant{{as(parts->slots), as(parts->tokens), as(parts->tokens)},
+                     {parts->tokens},
+                     Combine{op.tokens / o.ways, op.capacity / o.ways}};
     if (operand != 0 || layout.dim != width) return std::nullopt;
     return Variant{{as(layout), whole(), shared()}, {layout.along(features)}, op};
   });

@@ -6,10 +6,15 @@
 
 namespace sibyl::sharding {
 
-// Extents are walked from the front; where both products meet a group of dimensions of one shape holds the same
-// elements as one of the other. Of a group only the outermost dimension can be split, and becomes the outermost of the
-// other group.
-std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std::size_t dim) {
+namespace {
+
+// Dimensions of one shape that hold the same elements as some of another: [begin, end) of either.
+struct Group {
+  std::size_t from_begin = 0, from_end = 0, to_begin = 0, to_end = 0;
+};
+
+// That with the dimension `dim` of `from`. Extents are walked from the front; where both products meet a group ends.
+std::optional<Group> group_of(const Shape& from, const Shape& to, std::size_t dim) {
   std::size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
     const std::size_t first_i = i, first_j = j;
@@ -22,18 +27,39 @@ std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std:
       else
         return std::nullopt;
     }
-    if (dim >= i) continue;
-    const auto outermost = [](const Shape& shape, std::size_t first, std::size_t end) {
-      while (first + 1 < end && shape[first] == 1) ++first;
-      return first;
-    };
-    if (outermost(from, first_i, i) != dim) return std::nullopt;
-    return outermost(to, first_j, j);
+    if (dim < i) return Group{first_i, i, first_j, j};
   }
   return std::nullopt;
 }
 
+std::size_t outermost(const Shape& shape, std::size_t first, std::size_t end) {
+  while (first + 1 < end && shape[first] == 1) ++first;
+  return first;
+}
+
+}  // namespace
+
+// Of a group only the outermost dimension can be split, and becomes the outermost of the other group.
+std::optional<std::size_t> reshaped_dim(const Shape& from, const Shape& to, std::size_t dim) {
+  const std::optional<Group> group = group_of(from, to, dim);
+  if (!group || outermost(from, group->from_begin, group->from_end) != dim) return std::nullopt;
+  return outermost(to, group->to_begin, group->to_end);
+}
+
 namespace {
+
+// Where a dimension ends up behind others, as tokens of several sequences in one row do: there a rank has its part of
+// each of equal pieces.
+std::optional<Layout> in_equal_pieces(const Shape& from, const Shape& to, std::size_t dim) {
+  const std::optional<Group> group = group_of(from, to, dim);
+  if (!group) return std::nullopt;
+  const std::size_t there = outermost(to, group->to_begin, group->to_end);
+  for (std::size_t j = group->to_begin; j < group->to_end; ++j)
+    if (j != there && to[j] != 1) return std::nullopt;
+  std::int64_t pieces = 1;
+  for (std::size_t i = group->from_begin; i < dim; ++i) pieces *= from[i];
+  return Layout::split(there, Ints(static_cast<std::size_t>(pieces), to[there] / pieces));
+}
 
 // Where it takes a rank's part of each of equal pieces that get a dimension of their own: to the outermost of what a
 // piece becomes behind it.
@@ -58,6 +84,9 @@ Variants variants(const Reshape& op, const Operands& o) {
       return Variant{{{layout, false, {}}}, {Layout::split(*dim, layout.pieces)}, op};
     if (const auto within = dim_of_equal_pieces(from, to, layout))
       return Variant{{{layout, false, {}}}, {Layout::split(*within)}, op};
+    if (o.tokens && layout.pieces.empty())
+      if (const auto behind = in_equal_pieces(from, to, layout.dim))
+        return Variant{{{layout, false, {}}}, {*behind}, op};
     return std::nullopt;
   });
 }
