@@ -50,7 +50,7 @@ namespace {
 
 // Where a dimension ends up behind others, as tokens of several sequences in one row do: there a rank has its part of
 // each of equal pieces.
-std::optional<Layout> in_equal_pieces(const Shape& from, const Shape& to, std::size_t dim) {
+std::optional<Layout> behind_others(const Shape& from, const Shape& to, std::size_t dim) {
   const std::optional<Group> group = group_of(from, to, dim);
   if (!group) return std::nullopt;
   const std::size_t there = outermost(to, group->to_begin, group->to_end);
@@ -85,8 +85,7 @@ Variants variants(const Reshape& op, const Operands& o) {
     if (const auto within = dim_of_equal_pieces(from, to, layout))
       return Variant{{{layout, false, {}}}, {Layout::split(*within)}, op};
     if (o.tokens && layout.pieces.empty())
-      if (const auto behind = in_equal_pieces(from, to, layout.dim))
-        return Variant{{{layout, false, {}}}, {*behind}, op};
+      if (const auto behind = behind_others(from, to, layout.dim)) return Variant{{{layout, false, {}}}, {*behind}, op};
     return std::nullopt;
   });
 }
