@@ -165,6 +165,14 @@ TEST(PublishedFrameworks, LlmCRunsWithoutOne) {
   EXPECT_THAT(model_of(row)->assumed, Contains(HasSubstr("no dropout")));
 }
 
+TEST(PublishedFrameworks, NemoOf2022HasNoFusedAttention) {
+  EXPECT_TRUE(framework_for("NeMo Megatron (22.08)", "GPT3-5B").apart.attention);
+  EXPECT_FALSE(framework_for("NeMo 2 (Megatron-Core + TE)", "GPT3-5B").apart.attention);
+  const FrameworkRecipe oneflow = framework_for("OneFlow 0.3.5 (OneFlow-GPT)", "GPT-1536x16");
+  EXPECT_TRUE(oneflow.fused_pointwise && oneflow.half_weights);
+  EXPECT_EQ(oneflow.dispatch, Seconds{8e-6});
+}
+
 TEST(PublishedFrameworks, JaxIsOneProgram) {
   const FrameworkRecipe jax = framework_for("T5X (JAX)", "T5-v1.1-large");
   EXPECT_TRUE(jax.fused_pointwise && jax.apart.attention && !jax.half_weights);

@@ -81,6 +81,14 @@ TEST(PublishedMachines, AreReadFromWords) {
   EXPECT_DOUBLE_EQ(abci.topology.oversubscription, 3.0);
 }
 
+// 64 GPUs of one NVLink domain are 16 trays with an adapter for each of their four; 16 V100 a machine of two such.
+TEST(PublishedMachines, NodesOfSeveralMachinesHaveTheAdaptersOfAll) {
+  EXPECT_EQ(machine_of(row_of(128, 64, "GB200", "NVLink5+NVSwitch", "")).topology.nics_per_node, 64);
+  EXPECT_EQ(machine_of(row_of(8, 4, "GB200", "NVLink5+NVSwitch", "")).topology.nics_per_node, 4);
+  EXPECT_EQ(machine_of(row_of(32, 16, "V100-SXM3-32GB", "NVLink2+NVSwitch", "")).topology.nics_per_node, 8);
+  EXPECT_EQ(machine_of(row_of(16, 8, "H100-SXM-80GB", "NVLink4+NVSwitch", "")).topology.nics_per_node, 8);
+}
+
 TEST(PublishedMachines, WhatIsNotSaidIsAssumed) {
   const auto silent = machine_of(row_of(16, 8, "A100-SXM-80GB", "", "not stated"));
   EXPECT_EQ(silent.topology.device_link.kind, LinkKind::nvswitch);
@@ -96,6 +104,20 @@ TEST(PublishedRows, WordsStandByThemselves) {
   EXPECT_FALSE(says_word("TF32 on Ampere+", "amp"));
   EXPECT_FALSE(says_word("p2.8xlarge", "xla"));
   EXPECT_TRUE(says_word("swamp, AMP", "amp"));
+}
+
+// torchtitan's policy; other FSDP gathers for each micro-batch.
+TEST(PublishedStrategies, ParametersStayGatheredInTorchtitansPipelines) {
+  Row row = row_of(8, 8, "H100-SXM-80GB", "", "");
+  row.zero = 3, row.framework = "torchtitan (FSDP2)";
+  const auto zero_with = [&](int pipeline) {
+    row.pp = pipeline, row.dp = 8 / pipeline;
+    return strategy_for(row)->strategy.zero;
+  };
+  EXPECT_EQ(zero_with(1), 3);
+  EXPECT_EQ(zero_with(2), 2);
+  row.framework = "PyTorch FSDP";
+  EXPECT_EQ(zero_with(2), 3);
 }
 
 TEST(PublishedStrategies, TakeDegreesAndBatch) {
