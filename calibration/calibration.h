@@ -64,6 +64,7 @@ struct Calibration {
   Seconds step_overhead_per_operation;
   std::vector<ReadSample> reads;  // by working set: what the device's cache was found by, where nobody told it
   std::vector<ReuseSample> reuses;  // how much of what a step touches the cache holds until it is wanted again
+  std::vector<LastingSample> lasting;  // and how long
   std::vector<KernelSample> kernels;
   std::vector<PointToPointSample> point_to_point;
   std::vector<PairSample> pairs;

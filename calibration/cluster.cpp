@@ -65,7 +65,7 @@ Result<Cluster> build(std::string name, const Links& links, Algorithm algorithm,
   const BytesPerSecond written = writing_rate(calibration);
   const BytesPerSecond host_link = calibration.device.host_link;
   const bool one_machine = calibration.one_machine, overlap_known = !calibration.overlap.empty();
-  ReuseCurve reuse(calibration.reuses, calibration.reads, calibration.device.cache);
+  ReuseCurve reuse(calibration.reuses, calibration.reads, calibration.device.cache, calibration.lasting);
   const bool measured = storage.value() > 0 && storage == reading_rate(calibration);
   Cluster cluster{std::move(name),        spec.nodes, spec.devices_per_node, kernel_table(std::move(calibration)),
                   std::move(network),     overlap,    overlap_with_gloo,     step_overhead,

@@ -229,6 +229,7 @@ Calibration calibration(const JsonValue& root) {
              "step_overhead_per_operation_s",
              "reads",
              "reuses",
+             "lasting",
              "sources",
              "kernels",
              "kernel_tables",
@@ -260,6 +261,11 @@ Calibration calibration(const JsonValue& root) {
     c.reuses.push_back({Bytes{v.number("step_bytes", Sign::positive)},
                         Bytes{v.number("distance_bytes", Sign::positive)},
                         BytesPerSecond{v.number("bytes_per_s", Sign::positive)}});
+  });
+  root.each("lasting", [&](const JsonValue& v) {
+    v.only({"touches", "age_s", "bytes_per_s"});
+    c.lasting.push_back({v.integer_or("touches", 1, 1), Seconds{v.number("age_s", Sign::not_negative)},
+                         BytesPerSecond{v.number("bytes_per_s", Sign::positive)}});
   });
   std::vector<std::string> sources;
   root.each("sources", [&](const JsonValue& v) { sources.push_back(v.as_text()); });
@@ -327,6 +333,10 @@ std::string write(const Calibration& c) {
     text += array("reuses", c.reuses, [](const ReuseSample& s) {
       return Line{
           {"step_bytes", s.step.value()}, {"distance_bytes", s.distance.value()}, {"bytes_per_s", s.rate.value()}};
+    });
+  if (!c.lasting.empty())
+    text += array("lasting", c.lasting, [](const LastingSample& s) {
+      return Line{{"touches", s.touches}, {"age_s", s.age.value()}, {"bytes_per_s", s.rate.value()}};
     });
   text += array("sources", sources.list(), [](const std::string& s) { return Line(s); });
   text += kernels;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace sibyl {
@@ -12,7 +14,8 @@ double log_of(Bytes bytes) { return std::log2(std::max(1.0, bytes.value())); }
 
 }  // namespace
 
-ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache) {
+ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache,
+                       const std::vector<LastingSample>& lasting) {
   std::map<double, std::vector<Point>> by_step;
   const bool measured = samples.size() > 1;
   if (measured)
@@ -27,6 +30,29 @@ ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vecto
     rows_.push_back({log_step, std::move(points)});
   }
   never_faster();
+  if (known()) last(lasting);
+}
+
+// As shares of what is saved by what was touched just now, and more than once.
+void ReuseCurve::last(const std::vector<LastingSample>& samples) {
+  std::optional<double> once;
+  double at_first = memory(), youngest = std::numeric_limits<double>::infinity();
+  for (const LastingSample& sample : samples) {
+    const double time = 1 / sample.rate.value();
+    if (sample.touches == 1) {
+      once = std::min(once.value_or(time), time);
+    } else if (sample.age.value() < youngest) {
+      youngest = sample.age.value();
+      at_first = time;
+    }
+  }
+  if (memory() <= at_first) return;
+  const auto saved = [&](double time) { return std::clamp((memory() - time) / (memory() - at_first), 0.0, 1.0); };
+  if (once) taken_at_once_ = saved(*once);
+  for (const LastingSample& sample : samples)
+    if (sample.touches > 1) aged_.push_back({sample.age, saved(1 / sample.rate.value())});
+  std::ranges::sort(aged_, {}, &Aged::age);
+  for (std::size_t i = 1; i < aged_.size(); ++i) aged_[i].kept = std::min(aged_[i].kept, aged_[i - 1].kept);
 }
 
 // A disturbance makes what is near slower, nothing what is far faster.
@@ -59,10 +85,23 @@ double ReuseCurve::time_of_byte(Bytes distance, Bytes step) const {
                    (log_step - a.log_step) / (b.log_step - a.log_step));
 }
 
-double ReuseCurve::found(Bytes distance, Bytes near, Bytes step) const {
+double ReuseCurve::kept(Seconds age) const {
+  const auto after = std::ranges::lower_bound(aged_, age, {}, &Aged::age);
+  if (after == aged_.begin()) return 1;
+  if (after == aged_.end()) return aged_.back().kept;
+  const Aged &a = *(after - 1), &b = *after;
+  return std::lerp(a.kept, b.kept, (age - a.age) / (b.age - a.age));
+}
+
+double ReuseCurve::there(const Since& since, Bytes near, Bytes step) const {
+  const double saved = memory() - time_of_byte(near, near);
+  if (saved <= 0) return 0;
+  return std::clamp((memory() - time_of_byte(since.distance, step)) / saved, 0.0, 1.0) * kept(since.age);
+}
+
+double ReuseCurve::found(const Since& last, const Since& before, Bytes near, Bytes step) const {
   if (!known()) return 0;
-  const double memory = rows_.back().points.back().time, saved = memory - time_of_byte(near, near);
-  return saved > 0 ? std::clamp((memory - time_of_byte(distance, step)) / saved, 0.0, 1.0) : 0.0;
+  return there(last, near, step) * std::lerp(there(before, near, step), 1.0, taken_at_once_);
 }
 
 }  // namespace sibyl

@@ -35,6 +35,12 @@ std::vector<ReuseSample> reuses_of_ranks(const Ranks& ranks, Bytes largest, int 
   return samples;
 }
 
+std::vector<LastingSample> lasting_of_ranks(const Ranks& ranks, Bytes largest, int threads) {
+  std::vector<LastingSample> samples = lasting_sweep(largest, threads, [&] { ranks.barrier(); });
+  for (LastingSample& sample : samples) sample.rate = BytesPerSecond{median(ranks.gather(sample.rate.value()))};
+  return samples;
+}
+
 void say(Bytes found, Bytes reported, const std::vector<ReadSample>& sweep) {
   const auto rate = [](const ReadSample& s) { return to_string(s.bytes / s.time); };
   const auto own = std::find_if(sweep.begin(), sweep.end(), [&](const ReadSample& s) { return s.bytes >= found; });
@@ -55,7 +61,8 @@ Result<Bytes> settle_cache(const Ranks& ranks, Session& session, Bytes asked, in
     cache = effective_cache(sweep, reported);
     if (ranks.first()) calibration.reads = sweep, say(cache, reported, sweep);
     std::vector<ReuseSample> reuses = reuses_of_ranks(ranks, out_of_cache(cache, reported), threads);
-    if (ranks.first()) calibration.reuses = std::move(reuses);
+    std::vector<LastingSample> lasting = lasting_of_ranks(ranks, out_of_cache(cache, reported), threads);
+    if (ranks.first()) calibration.reuses = std::move(reuses), calibration.lasting = std::move(lasting);
   }
   // The memory's bandwidth is of arrays that this cache does not hold, so it is measured with it.
   if (ranks.first() && calibration.device.cache != cache) {

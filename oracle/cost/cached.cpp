@@ -17,8 +17,11 @@ struct Found {
 
 class Caches {
  public:
-  Caches(const Cluster& cluster, Bytes step)
-      : curve_(cluster.reuse), step_(step), backend_(cluster.kernels.device().backend) {}
+  Caches(const Cluster& cluster, const Reuse& reuse)
+      : curve_(cluster.reuse),
+        step_(reuse.step()),
+        a_step_{step_, reuse.time()},
+        backend_(cluster.kernels.device().backend) {}
 
   // All that it touches where it is timed out of the cache lies so near.
   [[nodiscard]] Bytes near(const KernelKey& key) const {
@@ -28,19 +31,20 @@ class Caches {
   [[nodiscard]] double found(const Reuse::Run& run, Bytes near) const {
     double bytes = 0, found = 0;  // beyond what was there when it was timed
     for (const Reuse::Touch& touch : run.touches) {
-      const double share = curve_.found(touch.distance, near, step_);
+      const double share = curve_.found(touch.last, touch.before, near, step_);
       if (!touch.warm_when_timed) bytes += touch.bytes.value();
       found += touch.bytes.value() * (touch.warm_when_timed ? share - 1 : share);
     }
-    if (run.touches.empty()) return curve_.found({}, near, step_);
+    if (run.touches.empty()) return curve_.found({}, {}, near, step_);
     return bytes > 0 ? std::max(-1.0, found / bytes) : 0.0;  // what is colder costs as much again at most
   }
   // What runs once a step comes back to what it touches after all of it.
-  [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(step_, near, step_); }
+  [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(a_step_, a_step_, near, step_); }
 
  private:
   const ReuseCurve& curve_;
   Bytes step_;
+  ReuseCurve::Since a_step_;  // from one step to the next
   Backend backend_;
 };
 
@@ -65,7 +69,7 @@ void find_cached(const Plan& plan, const Cluster& cluster, std::vector<PricedSta
   for (std::size_t c = 0; c < coordinates; ++c) {
     const Reuse reuse = reuse_of(plan, priced, static_cast<int>(c), cluster.kernels.device());
     const std::vector<Reuse::Run> runs = reuse.runs();
-    const Caches caches(cluster, reuse.step());
+    const Caches caches(cluster, reuse);
     for (std::size_t s = c; s < plan.stages.size(); s += coordinates) {
       const std::vector<KernelKey>& keys = priced[s].kernels.keys;
       std::vector<Found> found(keys.size());

@@ -52,8 +52,9 @@ Reuse::Address Reuse::fixed(const MemoryOwner& owner, double bytes) {
   return entry->second;
 }
 
-void Reuse::kernel(const Stage* stage, std::optional<StageKernels::Index> key) {
-  began_.push_back({stage, key, touches_.size()});
+void Reuse::kernel(const Stage* stage, std::optional<StageKernels::Index> key, Seconds time) {
+  began_.push_back({stage, key, touches_.size(), now_});
+  now_ += time;
 }
 
 void Reuse::touch(Address address, Warm warm) {
@@ -70,10 +71,14 @@ void Reuse::again() {
 }
 
 std::vector<Reuse::Run> Reuse::runs() const {
-  constexpr auto never = static_cast<std::size_t>(-1);
-  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  constexpr ReuseCurve::Since never{Bytes{std::numeric_limits<double>::infinity()}, Seconds{}};
+  struct Last {
+    std::size_t touch = 0;
+    Seconds at;
+    ReuseCurve::Since before = never;  // that touch was
+  };
   std::vector<Run> runs;
-  std::vector<std::size_t> last(pieces_.size(), never);
+  std::vector<std::optional<Last>> last(pieces_.size());
   LastTouched since(touches_.size());
   for (std::size_t r = 0; r < began_.size(); ++r) {
     const Began& began = began_[r];
@@ -81,14 +86,14 @@ std::vector<Reuse::Run> Reuse::runs() const {
     const bool counts = r >= step_begun_ && began.key;
     if (counts) runs.push_back({began.stage, *began.key, {}});
     for (std::size_t t = began.first; t < end; ++t) {
-      const Address address = touches_[t].address;
-      const double bytes = pieces_[address].bytes;
-      const bool known = last[address] != never;
+      const double bytes = pieces_[touches_[t].address].bytes;
+      std::optional<Last>& touched = last[touches_[t].address];
+      const ReuseCurve::Since now =
+          touched ? ReuseCurve::Since{Bytes{since.from(touched->touch)}, began.at - touched->at} : never;
       if (const Warm warm = touches_[t].warm; counts && warm != Warm::always)
-        runs.back().touches.push_back(
-            {Bytes{bytes}, Bytes{known ? since.from(last[address]) : unlimited}, warm == Warm::when_timed});
-      if (known) since.add(last[address], -bytes);
-      last[address] = t;
+        runs.back().touches.push_back({Bytes{bytes}, now, touched ? touched->before : never, warm == Warm::when_timed});
+      if (touched) since.add(touched->touch, -bytes);
+      touched = Last{t, began.at, now};
       since.add(t, bytes);
     }
   }

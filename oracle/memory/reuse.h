@@ -1,5 +1,5 @@
-// How much else a step touches between two uses of the same memory, kernel by kernel: by that one knows what a cache
-// still holds when a kernel wants it.
+// How much else a step touches between two uses of the same memory, and for how long, kernel by kernel: by that one
+// knows what a cache still holds when a kernel wants it.
 //
 // Memory that is given back serves the next who wants as much, the last given first, as the heap of a steady step does;
 // what stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
@@ -16,6 +16,7 @@
 #include "oracle/cost/kernels.h"
 #include "oracle/memory/recorder.h"
 #include "oracle/plan/plan.h"
+#include "profiler/reuse_curve.h"
 
 namespace sibyl {
 
@@ -27,8 +28,9 @@ class Reuse {
   void give(Address address);
   Address fixed(const MemoryOwner& owner, double bytes);  // the same each time
 
-  // What is touched from here on is touched by a kernel of the stage; by none: by what no kernel of a pass does.
-  void kernel(const Stage* stage, std::optional<StageKernels::Index> key);
+  // What is touched from here on is touched by a kernel of the stage, which takes so long; by none: by what no kernel
+  // of a pass does.
+  void kernel(const Stage* stage, std::optional<StageKernels::Index> key, Seconds time = {});
   // What ran right before has touched: nothing of it; it, here and where kernels are timed; it where they are timed.
   enum class Warm { no, always, when_timed };
   // Once a kernel; what it touches again counts no more.
@@ -37,7 +39,8 @@ class Reuse {
   void again();
 
   struct Touch {
-    Bytes bytes, distance;  // all that was touched since it was last, each byte once, and itself
+    Bytes bytes;
+    ReuseCurve::Since last, before;  // since it was touched last, and from the touch before that to the last
     bool warm_when_timed = false;
   };
   struct Run {
@@ -47,7 +50,8 @@ class Reuse {
   };
   // Of the last step.
   [[nodiscard]] std::vector<Run> runs() const;
-  [[nodiscard]] Bytes step() const;  // all that it touches, each byte once
+  [[nodiscard]] Bytes step() const;                                             // all that it touches, each byte once
+  [[nodiscard]] Seconds time() const { return now_ - began_[step_begun_].at; }  // that its kernels take
 
  private:
   struct Piece {
@@ -59,6 +63,7 @@ class Reuse {
     const Stage* stage = nullptr;
     std::optional<StageKernels::Index> key;
     std::size_t first = 0;  // of touches_
+    Seconds at;
   };
   struct Touched {
     Address address = 0;
@@ -71,6 +76,7 @@ class Reuse {
   std::vector<Began> began_{{}};
   std::vector<Touched> touches_;
   std::size_t step_begun_ = 0;  // of began_
+  Seconds now_;                 // by the times of kernels alone
 };
 
 }  // namespace sibyl

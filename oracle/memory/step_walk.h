@@ -109,6 +109,7 @@ class StepWalk {
   void touch(LocalTensorId id, Reuse::Warm warm = Reuse::Warm::no);  // a tensor's value
   void touch_gradient(LocalTensorId id, Reuse::Warm warm = Reuse::Warm::no);
   void touch_storage(std::size_t storage, Reuse::Warm warm = Reuse::Warm::no);
+  void begin_touching(const std::optional<std::size_t>& kernel);
   void touch_forward(std::size_t step);
   void touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
                       const std::optional<std::size_t>& kernel);

@@ -21,9 +21,13 @@ void StepWalk::touch(LocalTensorId id, Reuse::Warm warm) {
 
 void StepWalk::touch_gradient(LocalTensorId id, Reuse::Warm warm) { touch_storage(gradient_of_[id.index()], warm); }
 
+void StepWalk::begin_touching(const std::optional<std::size_t>& kernel) {
+  reuse_->kernel(&stage_, kernel, kernel ? priced_.prices[*kernel].estimate.time.time : Seconds{});
+}
+
 // The first activation was made right before, here and where kernels are timed.
 void StepWalk::touch_forward(std::size_t step) {
-  reuse_->kernel(&stage_, priced_.kernels.steps[step].forward);
+  begin_touching(priced_.kernels.steps[step].forward);
   const StepFacts& facts = facts_[step];
   for (std::size_t in = 0; in < facts.inputs.size(); ++in) {
     const LocalTensorId id = facts.inputs[in];
@@ -38,7 +42,7 @@ void StepWalk::touch_forward(std::size_t step) {
 // where kernels are timed.
 void StepWalk::touch_backward(std::size_t step, std::size_t incoming, std::uint32_t mask,
                               const std::optional<std::size_t>& kernel) {
-  reuse_->kernel(&stage_, kernel);
+  begin_touching(kernel);
   const StepFacts& facts = facts_[step];
   touch_storage(incoming, (mask & later_[step]) != 0 ? Reuse::Warm::when_timed : Reuse::Warm::always);
   for (const std::size_t saved : held().saved[step]) touch_storage(saved);
@@ -54,14 +58,14 @@ void StepWalk::touch_backward(std::size_t step, std::size_t incoming, std::uint3
 
 void StepWalk::touch_moved_back(std::size_t step) {
   const auto& exchange = std::get<Exchange>(stage_.steps[step]);
-  reuse_->kernel(&stage_, priced_.kernels.steps[step].backward);
+  begin_touching(priced_.kernels.steps[step].backward);
   touch_gradient(exchange.output, Reuse::Warm::always);
   touch_gradient(exchange.input);
 }
 
 // Gradients on their way, then what the optimizer reads and writes.
 void StepWalk::touch_update() {
-  reuse_->kernel(&stage_, {});
+  begin_touching({});
   double parts = 1;
   std::size_t buckets = 0;
   for (const GradientSync& sync : stage_.gradients) {

@@ -33,23 +33,36 @@ class HandOver final : public torch::autograd::FunctionPreHook {
 
 }  // namespace
 
-void write_again(torch::Tensor& tensor) {
+JustMade::JustMade(const torch::Tensor& tensor, bool cold) {
   if (!tensor.defined() || !tensor.is_floating_point()) return;
-  const at::NoGradGuard no_gradient;
-  tensor.mul_(1.0);
+  tensor_ = tensor;
+  if (cold) source_ = tensor.detach().clone();
 }
 
-Bench::Bench(const KernelKey& key) : key_(key) {
+void JustMade::make() {
+  if (!tensor_.defined()) return;
+  const at::NoGradGuard no_gradient;
+  (source_.defined() ? source_ : tensor_).mul_(1.0);
+  if (source_.defined()) tensor_.copy_(source_);
+}
+
+Bench::Bench(const KernelKey& key, bool cold) : key_(key) {
   const bool backward = key.pass == Pass::backward;
   operands_ = make_operands(key.signature, backward ? key.gradients : differentiable_operands(key.signature));
-  if (!backward) return;
+  if (!backward) {
+    if (role_of(key_.signature, 0) == OperandRole::activation) made_.emplace_back(operands_.front(), cold);
+    return;
+  }
 
   for (const torch::Tensor& operand : operands_)
     if (operand.defined() && operand.requires_grad()) masked_.push_back(operand);
   forward();
   const Tensors outputs = differentiated();
   if (outputs.empty() || masked_.empty()) throw std::invalid_argument("it has no such backward pass");
-  for (const torch::Tensor& output : outputs) result_gradients_.push_back(at::ones(output.sizes(), output.options()));
+  for (const torch::Tensor& output : outputs) {
+    result_gradients_.push_back(at::ones(output.sizes(), output.options()));
+    made_.emplace_back(result_gradients_.back(), cold);
+  }
   release();
 }
 
@@ -82,12 +95,8 @@ Bench::Tensors Bench::empty_backward() {
   return torch::autograd::grad(masked_, masked_, masked_, aten::nothing, false, true);
 }
 
-void Bench::warm_operand() {
-  if (role_of(key_.signature, 0) == OperandRole::activation) write_again(operands_.front());
-}
-
-void Bench::warm_gradient() {
-  for (torch::Tensor& gradient : result_gradients_) write_again(gradient);
+void Bench::make_operand() {
+  for (JustMade& made : made_) made.make();
 }
 
 std::int64_t Bench::own_bytes(const Tensors& tensors) const {

@@ -10,12 +10,27 @@
 
 namespace sibyl {
 
+// A tensor as the operation before leaves it, which reads out of the cache what was itself made right before, and
+// writes. Memory that was only read and written again in its place is found less by the next operation, in some caches
+// not at all (docs/calibrate.md, The same state of the caches).
+class JustMade {
+ public:
+  // `cold`: nothing of it is left in the cache until it is made again. Else it is there as it is.
+  // Nothing happens to a tensor of integers, or none.
+  JustMade(const torch::Tensor& tensor, bool cold);
+  void make();  // its values stay
+
+ private:
+  torch::Tensor tensor_, source_;
+};
+
 class Bench {
  public:
   using Tensors = std::vector<torch::Tensor>;
 
   // Throws what libtorch throws; std::invalid_argument where the key's backward does not exist.
-  explicit Bench(const KernelKey& key);
+  // `cold`: nothing of what it touches is left in the cache from one run to the next.
+  Bench(const KernelKey& key, bool cold);
 
   // Results, and the graph that autograd records, stay until release().
   void forward();
@@ -28,9 +43,8 @@ class Bench {
   [[nodiscard]] Tensors empty_backward();
   void release() { results_.clear(); }
 
-  // Leaves the operand (or the result's gradient) that a step computes just before this pass as if just computed.
-  void warm_operand();
-  void warm_gradient();
+  // Leaves the first activation (in backward the results' gradients) as the operation before this pass leaves it.
+  void make_operand();
 
   [[nodiscard]] const Tensors& results() const { return results_; }
   // Memory that `tensors` own and neither the operands nor the results' gradients share: a view owns none.
@@ -41,9 +55,7 @@ class Bench {
 
   KernelKey key_;
   Tensors operands_, masked_, results_, result_gradients_;
+  std::vector<JustMade> made_;  // right before the pass
 };
-
-// Reads and writes a floating tensor without changing it: afterwards it is as cached as after it was computed.
-void write_again(torch::Tensor& tensor);
 
 }  // namespace sibyl

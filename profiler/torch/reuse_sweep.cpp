@@ -1,6 +1,7 @@
 #include "profiler/torch/reuse_sweep.h"
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <cmath>
 #include <span>
@@ -14,7 +15,9 @@ namespace sibyl {
 namespace {
 
 constexpr double smallest_step = 4.0 * 1024 * 1024, nearest = 256.0 * 1024;  // the latter also a block's bytes
-constexpr int steps_to_learn = 8, steps_that_count = 8;
+constexpr std::size_t tensor_blocks = 16;  // 4 MiB: more than what a core keeps to itself
+constexpr int steps_to_learn = 8, steps_that_count = 8, runs_of_an_age = 9;
+constexpr std::array ages{0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064};  // seconds
 
 // Of a thread, by powers of two of distances from its nearest block on: seconds that blocks took.
 using ByDistance = std::vector<std::vector<double>>;
@@ -43,14 +46,34 @@ std::vector<double> medians_of_thread(std::span<CacheLine> memory, std::size_t b
   return medians;
 }
 
-// Each thread's own part; the slowest counts, as it does in a kernel.
-std::vector<double> slowest_medians(std::span<CacheLine> memory, std::size_t threads, std::size_t block) {
+// What a thread takes to read its part of a tensor, each time of another.
+double median_at_age(std::span<CacheLine> memory, std::size_t lines, const LastingSample& how, std::size_t& next) {
+  std::vector<double> times;
+  for (int run = 0; run < runs_of_an_age; ++run) {
+    const std::span<CacheLine> tensor = memory.subspan(next, lines), other = memory.subspan(next + lines, lines);
+    next = next + 4 * lines > memory.size() ? 0 : next + 2 * lines;
+    write_lines(tensor);
+    for (int touch = 1; touch < how.touches; ++touch) read_lines(tensor);
+    write_lines(other);  // out of what the core keeps to itself
+    const double touched = now();
+    while (now() - touched < how.age.value()) {
+    }
+    const double start = now();
+    read_lines(tensor);
+    times.push_back(now() - start);
+  }
+  return median(times);
+}
+
+// Each thread's own part; the slowest counts, as it does in a kernel. `medians_of`: of one thread's memory.
+std::vector<double> slowest_medians(std::span<CacheLine> memory, std::size_t threads,
+                                    const std::function<std::vector<double>(std::span<CacheLine>)>& medians_of) {
   std::barrier start(static_cast<std::ptrdiff_t>(threads));
   std::vector<std::vector<double>> medians(threads);
   const std::size_t part = memory.size() / threads;
   const auto work = [&](std::size_t i) {
     start.arrive_and_wait();
-    medians[i] = medians_of_thread(memory.subspan(i * part, part), block);
+    medians[i] = medians_of(memory.subspan(i * part, part));
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
@@ -73,11 +96,30 @@ std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::func
   for (double step = largest.value(); step >= smallest_step; step /= 2) {
     together();
     double distance = nearest;
-    for (const double time : slowest_medians(std::span(memory).first(lines(step)), count, block)) {
+    const auto medians_of = [&](std::span<CacheLine> part) { return medians_of_thread(part, block); };
+    for (const double time : slowest_medians(std::span(memory).first(lines(step)), count, medians_of)) {
       samples.push_back({Bytes{step}, Bytes{std::min(distance, step)}, Bytes{nearest} / Seconds{time}});
       distance *= 2;
     }
   }
+  return samples;
+}
+
+std::vector<LastingSample> lasting_sweep(Bytes largest, int threads, const std::function<void()>& together) {
+  const auto count = static_cast<std::size_t>(threads);
+  const std::size_t tensor = static_cast<std::size_t>(tensor_blocks * nearest) / sizeof(CacheLine) / count;
+  std::vector<CacheLine> memory(
+      std::max(static_cast<std::size_t>(largest.value()) / sizeof(CacheLine), 2 * tensor * count));
+  std::vector<LastingSample> samples{{1, Seconds{}, {}}};
+  for (const double age : ages) samples.push_back({2, Seconds{age}, {}});
+  together();
+  const std::vector<double> times = slowest_medians(memory, count, [&](std::span<CacheLine> part) {
+    std::vector<double> medians;
+    std::size_t next = 0;
+    for (const LastingSample& sample : samples) medians.push_back(median_at_age(part, tensor, sample, next));
+    return medians;
+  });
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i].rate = Bytes{tensor_blocks * nearest} / Seconds{times[i]};
   return samples;
 }
 

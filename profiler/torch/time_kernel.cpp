@@ -46,8 +46,8 @@ struct Prepared {
   Memory memory;
 };
 
-Prepared prepare_forward(const KernelKey& key) {
-  const auto bench = std::make_shared<Bench>(key);
+Prepared prepare_forward(const KernelKey& key, bool cold) {
+  const auto bench = std::make_shared<Bench>(key, cold);
   bench->forward();
   bench->release();
   const Use use = memory_of([&] { bench->forward(); });
@@ -56,13 +56,13 @@ Prepared prepare_forward(const KernelKey& key) {
   return {{{},
            [bench] {
              bench->release();
-             return seconds_of([&] { bench->warm_operand(); }, [&] { bench->forward(); });
+             return seconds_of([&] { bench->make_operand(); }, [&] { bench->forward(); });
            }},
           memory};
 }
 
-Prepared prepare_backward(const KernelKey& key) {
-  const auto bench = std::make_shared<Bench>(key);
+Prepared prepare_backward(const KernelKey& key, bool cold) {
+  const auto bench = std::make_shared<Bench>(key, cold);
   bench->forward();
   const std::int64_t own = bench->own_bytes(bench->backward());
   bench->forward();
@@ -78,7 +78,7 @@ Prepared prepare_backward(const KernelKey& key) {
              // The engine's start is the host's: no time of another device.
              const double start_up =
                  aten::on_cuda() ? 0.0 : seconds_of([] {}, [&] { result = bench->empty_backward(); });
-             const double whole = seconds_of([&] { bench->warm_gradient(); }, [&] { result = bench->backward(); });
+             const double whole = seconds_of([&] { bench->make_operand(); }, [&] { result = bench->backward(); });
              bench->release();
              return whole - start_up;
            }},
@@ -92,18 +92,18 @@ Prepared prepare_update(const KernelKey& key) {
   return {{{}, [bench] { return seconds_of([] {}, [&] { bench->run(); }); }}, memory};
 }
 
-Prepared prepare_copy(const KernelKey& key) {
-  const auto bench = std::make_shared<CopyBench>(key);
-  return {{{}, [bench] { return seconds_of([&] { bench->warm(); }, [&] { bench->run(); }); }}, {}};
+Prepared prepare_copy(const KernelKey& key, bool cold) {
+  const auto bench = std::make_shared<CopyBench>(key, cold);
+  return {{{}, [bench] { return seconds_of([&] { bench->make_gradient(); }, [&] { bench->run(); }); }}, {}};
 }
 
-Prepared prepare(const KernelKey& key) {
+Prepared prepare(const KernelKey& key, bool cold) {
   const auto* norm = std::get_if<Normalization>(&key.signature.attributes);
   if (norm && norm->in_one_kernel)
     throw std::runtime_error("PyTorch composes RMS norms of several kernels; --backend cudnn times one");
   if (std::holds_alternative<OptimizerUpdate>(key.signature.attributes)) return prepare_update(key);
-  if (key.pass == Pass::backward) return prepare_backward(key);
-  return std::holds_alternative<Copy>(key.signature.attributes) ? prepare_copy(key) : prepare_forward(key);
+  if (key.pass == Pass::backward) return prepare_backward(key, cold);
+  return std::holds_alternative<Copy>(key.signature.attributes) ? prepare_copy(key, cold) : prepare_forward(key, cold);
 }
 
 // The host's page faults say nothing of a GPU's memory, and its cache is passed over by the clock (clock.h).
@@ -118,14 +118,14 @@ TimingOptions on_gpu(TimingOptions options) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // One that cannot be prepared fails when its turn comes: also where only this rank has failed, the others must hear it.
-Prepared prepare_or_fail(const KernelKey& key, bool others) {
+Prepared prepare_or_fail(const KernelKey& key, const TimingOptions& options) {
   Prepared prepared;
   try {
-    prepared = prepare(key);
+    prepared = prepare(key, options.lap.value() > 0);
   } catch (const std::exception& exception) {
     prepared.work.measure = [failure = first_line(exception.what())]() -> double { throw std::runtime_error(failure); };
   }
-  if (others) prepared.work.others = run_others;
+  if (options.others) prepared.work.others = run_others;
   const Work work = work_of(key, Backend::cpu);
   prepared.work.holds = operand_bytes(key);
   prepared.work.touches = std::min(prepared.work.holds, work.read + work.written);
@@ -148,7 +148,7 @@ std::vector<Result<KernelSample>> time_turn(std::span<const KernelKey> keys, con
   std::vector<TimedWork> works;
   std::vector<Memory> memory;
   for (const KernelKey& key : keys) {
-    Prepared prepared = prepare_or_fail(key, options.others);
+    Prepared prepared = prepare_or_fail(key, options);
     works.push_back(std::move(prepared.work));
     memory.push_back(prepared.memory);
   }

@@ -4,7 +4,6 @@
 
 #include "aten/device.h"
 #include "aten/dtype.h"
-#include "profiler/torch/bench.h"
 
 namespace sibyl {
 namespace {
@@ -21,11 +20,10 @@ UpdateBench::UpdateBench(const KernelKey& key)
 
 void UpdateBench::run() { aten::update_parameter(update_, {}, state_, value_, gradient_); }
 
-CopyBench::CopyBench(const KernelKey& key)
+CopyBench::CopyBench(const KernelKey& key, bool cold)
     : source_(at::ones(key.signature.inputs.at(0), on(aten::scalar_type(key.signature.dtype)))),
-      target_(at::zeros_like(source_)) {}
-
-void CopyBench::warm() { write_again(source_); }
+      target_(at::zeros_like(source_)),
+      made_(source_, cold) {}
 
 void CopyBench::run() {
   const at::NoGradGuard no_gradient;

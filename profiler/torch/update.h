@@ -6,6 +6,7 @@
 
 #include "aten/optimizer.h"
 #include "profiler/kernel_key.h"
+#include "profiler/torch/bench.h"
 
 namespace sibyl {
 
@@ -22,12 +23,13 @@ class UpdateBench {
 
 class CopyBench {
  public:
-  explicit CopyBench(const KernelKey& key);
-  void warm();  // the gradient has just been computed
+  CopyBench(const KernelKey& key, bool cold);
+  void make_gradient() { made_.make(); }  // as backward leaves it
   void run();
 
  private:
   at::Tensor source_, target_;
+  JustMade made_;
 };
 
 }  // namespace sibyl

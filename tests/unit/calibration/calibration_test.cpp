@@ -60,6 +60,11 @@ TEST_F(CalibrationFile, ComesBackAsItWas) {
   EXPECT_EQ(read->reuses[1].step, Bytes{8e6});
   EXPECT_EQ(read->reuses[1].distance, Bytes{1e6});
   EXPECT_EQ(read->reuses[1].rate, BytesPerSecond{3e10});
+  ASSERT_EQ(read->lasting.size(), 2U);
+  EXPECT_EQ(read->lasting[0].touches, 1);
+  EXPECT_EQ(read->lasting[1].touches, 2);
+  EXPECT_EQ(read->lasting[1].age, Seconds{0.004});
+  EXPECT_EQ(read->lasting[1].rate, BytesPerSecond{2e10});
   ASSERT_EQ(read->kernels.size(), 2U);
   EXPECT_EQ(read->kernels[0].key, c.kernels[0].key);
   EXPECT_EQ(read->kernels[0].time, c.kernels[0].time);
@@ -166,6 +171,8 @@ TEST(CalibrationText, NamesThePlaceOfAnError) {
       {"\"nodes\":2,", "\"nodes\":8388609,", "x.json: $.collectives[0]"},  // of 2 ranks: 2^24 and 2 more
       {"\"time_s\":0.005", "\"time_s\":0", "x.json: $.reads[1].time_s"},
       {"\"bytes_per_s\":30000000000.0", "\"bytes_per_s\":0", "x.json: $.reuses[1].bytes_per_s"},
+      {"\"touches\":2", "\"touches\":0", "x.json: $.lasting[1].touches"},
+      {"\"age_s\":0.004", "\"age_s\":-1", "x.json: $.lasting[1].age_s"},
       {"\"same_node\":true", "\"same_node\":1", "x.json: $.point_to_point[0].same_node"},
       {"\"both_ways\":true", "\"both_ways\":2", "x.json: $.point_to_point[4].both_ways"},
       {"\"from\":4", "\"from\":-4", "x.json: $.pairs[0].from"},

@@ -34,6 +34,7 @@ inline Calibration example_calibration() {
   c.step_overhead_per_operation = Seconds{2.5e-6};
   c.reads = {{Bytes{1048576}, Seconds{2e-5}}, {Bytes{6.6e7}, Seconds{5e-3}}};
   c.reuses = {{Bytes{4e6}, Bytes{1e6}, BytesPerSecond{4e10}}, {Bytes{8e6}, Bytes{1e6}, BytesPerSecond{3e10}}};
+  c.lasting = {{1, Seconds{}, BytesPerSecond{1e10}}, {2, Seconds{0.004}, BytesPerSecond{2e10}}};
   KernelSample kernel;
   kernel.key = *parse_kernel_key("backward:11 linear[8x16,32x16]->[8x32]:f32");
   kernel.time = Seconds{1.0 / 3};  // must come back to the last bit

@@ -27,7 +27,7 @@ MemoryOwner piece(std::size_t index) { return {MemoryOwner::What::tensor, nullpt
 std::vector<double> distances(const Reuse& reuse, std::size_t run) {
   const std::vector<Reuse::Run> runs = reuse.runs();
   std::vector<double> result;
-  for (const Reuse::Touch& touch : runs.at(run).touches) result.push_back(touch.distance.value());
+  for (const Reuse::Touch& touch : runs.at(run).touches) result.push_back(touch.last.distance.value());
   return result;
 }
 
@@ -48,6 +48,30 @@ TEST(Reuse, CountsEachByteOnceSinceItWasTouched) {
   EXPECT_EQ(distances(reuse, 0), (std::vector<double>{100, 150}));
   EXPECT_EQ(distances(reuse, 1), (std::vector<double>{150}));
   EXPECT_EQ(reuse.step(), Bytes{150});
+}
+
+// A kernel of 3 ms touches a and b, one of 5 a alone: a comes back after 3 ms, and after the 5 of the other kernel, to
+// the first; b after 8.
+TEST(Reuse, CountsTheTimeOfKernelsSinceEachTouch) {
+  Reuse reuse;
+  for (int step = 0; step < 3; ++step) {
+    if (step > 0) reuse.again();
+    reuse.kernel(nullptr, 0, Seconds{3e-3});
+    reuse.touch(reuse.fixed(piece(0), 100));
+    reuse.touch(reuse.fixed(piece(1), 50));
+    reuse.kernel(nullptr, 1, Seconds{5e-3});
+    reuse.touch(reuse.fixed(piece(0), 100));
+  }
+  const std::vector<Reuse::Run> runs = reuse.runs();
+  const auto &a = runs.at(0).touches.at(0), &b = runs[0].touches.at(1), &again = runs.at(1).touches.at(0);
+  EXPECT_NEAR(a.last.age.value(), 5e-3, 1e-12);
+  EXPECT_NEAR(a.before.age.value(), 3e-3, 1e-12);
+  EXPECT_EQ(a.before.distance, Bytes{150});
+  EXPECT_NEAR(b.last.age.value(), 8e-3, 1e-12);
+  EXPECT_NEAR(b.before.age.value(), 8e-3, 1e-12);
+  EXPECT_NEAR(again.last.age.value(), 3e-3, 1e-12);
+  EXPECT_NEAR(again.before.age.value(), 5e-3, 1e-12);
+  EXPECT_NEAR(reuse.time().value(), 8e-3, 1e-12);
 }
 
 TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
@@ -144,7 +168,7 @@ TEST(Reuse, TellsOfWhatRunsAgain) {
   for (const Reuse::Run& run : reuse.runs()) {
     forwards += keys[run.key].pass == Pass::forward ? 1 : 0;
     if (to_string(keys[run.key]).starts_with("backward:1 unary")) {
-      EXPECT_LT(run.touches.front().distance, reuse.step() / 2.0) << "the result that it kept";
+      EXPECT_LT(run.touches.front().last.distance, reuse.step() / 2.0) << "the result that it kept";
     }
   }
   const std::vector<bool> again = recomputed_steps(stage);
@@ -203,6 +227,27 @@ TEST(Cached, GoesByTheWholeStep) {
     EXPECT_GT(kernel.estimate.time.time.value(), 0.5e-3);
     EXPECT_LT(kernel.estimate.time.time.value(), 1e-3);
   }
+}
+
+// A cache that holds all of a step, and from which all is gone in 3 ms or half of it in 1 s: kernels of 1 ms find there
+// what the one before touched, or a step's share of it.
+TEST(Cached, GoesByTheTimeThatHasPassed) {
+  const auto after = [](double seconds, double rate) {
+    Cluster cluster = with_cache(Bytes{1e9});
+    const std::vector<ReuseSample> samples{{Bytes{1e9}, Bytes{1e9}, BytesPerSecond{4e10}},
+                                           {Bytes{4e9}, Bytes{1e9}, BytesPerSecond{4e10}},
+                                           {Bytes{4e9}, Bytes{4e9}, BytesPerSecond{1e10}}};
+    cluster.reuse = ReuseCurve(samples, {}, {},
+                               {{2, Seconds{}, BytesPerSecond{4e10}}, {2, Seconds{seconds}, BytesPerSecond{rate}}});
+    return kernels(cluster);
+  };
+  const double all = after(1, 4e10), none = kernels(with_cache(Bytes{16}));
+  EXPECT_NEAR(all, kernels(with_cache(Bytes{1e9})), 1e-12);
+  EXPECT_GT(after(3e-3, 1e10), all);
+  EXPECT_LT(after(3e-3, 1e10), none);
+  EXPECT_GT(after(1, 1e10), all);
+  EXPECT_LT(after(1, 1e10), after(3e-3, 1e10));
+  EXPECT_NEAR(after(1e-9, 1e10), none, none * 0.2) << "but what a kernel touches twice itself";
 }
 
 TEST(Cached, IsLeftOutWhereItIsNotKnown) {
@@ -298,8 +343,8 @@ TEST(Cached, KnowsEveryKernelOfAPipeline) {
       EXPECT_EQ(run.stage, &plan.stages[static_cast<std::size_t>(c)]);
       ++runs[run.key];
       for (const Reuse::Touch& touch : run.touches) {
-        EXPECT_LE(touch.distance, reuse.step());
-        EXPECT_GE(touch.distance, touch.bytes);
+        EXPECT_LE(touch.last.distance, reuse.step());
+        EXPECT_GE(touch.last.distance, touch.bytes);
       }
     }
     for (const StageKernels::OfStep& step : stages[static_cast<std::size_t>(c)].kernels.steps)
