@@ -264,7 +264,8 @@ Calibration calibration(const JsonValue& root) {
   });
   root.each("lasting", [&](const JsonValue& v) {
     v.only({"touches", "age_s", "bytes_per_s"});
-    c.lasting.push_back({v.integer_or("touches", 1, 1), Seconds{v.number("age_s", Sign::not_negative)},
+    if (!v.has("touches")) v.reject("is missing", "touches");
+    c.lasting.push_back({v.integer_or("touches", 0, 0), Seconds{v.number("age_s", Sign::not_negative)},
                          BytesPerSecond{v.number("bytes_per_s", Sign::positive)}});
   });
   std::vector<std::string> sources;

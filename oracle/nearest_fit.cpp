@@ -117,7 +117,7 @@ class FitSearch {
   [[nodiscard]] Strategy with_little_kept() const {
     Strategy strategy = asked_;
     strategy.recompute = Recompute::full;
-    strategy.recompute_every = 1;
+    strategy.recompute_every = strategy.recompute_together = 1;
     strategy.recompute_kinds.clear();
     const std::int64_t of_a_rank = asked_.global_batch / asked_.data / asked_.samplers();
     strategy.accumulation = std::clamp<std::int64_t>(of_a_rank, 1, most_micro_batches);

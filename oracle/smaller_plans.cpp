@@ -63,7 +63,8 @@ SmallerPlans sharing_state(const Strategy& strategy) {
 
 SmallerPlans recomputing(const Strategy& strategy) {
   SmallerPlans all{{strategy, 0}};
-  const bool whole = strategy.recompute == Recompute::full && strategy.recompute_every == 1;
+  const bool whole =
+      strategy.recompute == Recompute::full && strategy.recompute_every == 1 && strategy.recompute_together == 1;
   const auto add = [&](Recompute recompute) {
     Strategy s = strategy;
     s.recompute = recompute;

@@ -60,4 +60,14 @@ Bytes operand_bytes(const KernelKey& key) {
   return Bytes{times * elements * size_in_bytes(key.signature.dtype)};
 }
 
+Bytes timed_bytes(const KernelKey& key) {
+  double made = 0;
+  const bool update = std::holds_alternative<OptimizerUpdate>(key.signature.attributes);
+  if (key.pass == Pass::forward && !update && !key.signature.inputs.empty())
+    made = static_cast<double>(element_count(key.signature.inputs.front()));
+  if (key.pass == Pass::backward)
+    for (const Shape& shape : key.signature.outputs) made += static_cast<double>(element_count(shape));
+  return operand_bytes(key) + Bytes{made * size_in_bytes(key.signature.dtype)};
+}
+
 }  // namespace sibyl

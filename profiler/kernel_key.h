@@ -32,6 +32,9 @@ Work work_of(const KernelKey& key, Backend backend);
 // All that its operands and results lie in, each once; in backward with their gradients, of an update with the gradient
 // and the optimizer's state.
 Bytes operand_bytes(const KernelKey& key);
+// And what its first operand, in backward its results' gradients, are made from when it is timed
+// (profiler/torch/bench.h).
+Bytes timed_bytes(const KernelKey& key);
 
 }  // namespace sibyl
 

@@ -30,27 +30,23 @@ ReuseCurve::ReuseCurve(const std::vector<ReuseSample>& samples, const std::vecto
     rows_.push_back({log_step, std::move(points)});
   }
   never_faster();
-  if (known()) last(lasting);
+  if (known()) learn(lasting);
 }
 
-// As shares of what is saved by what was touched just now, and more than once.
-void ReuseCurve::last(const std::vector<LastingSample>& samples) {
-  std::optional<double> once;
-  double at_first = memory(), youngest = std::numeric_limits<double>::infinity();
+// As shares of what is saved by what was touched just now; of nothing, where that lies in memory, too.
+void ReuseCurve::learn(const std::vector<LastingSample>& samples) {
+  std::optional<double> untouched, at_first;
+  Seconds youngest{std::numeric_limits<double>::infinity()};
   for (const LastingSample& sample : samples) {
     const double time = 1 / sample.rate.value();
-    if (sample.touches == 1) {
-      once = std::min(once.value_or(time), time);
-    } else if (sample.age.value() < youngest) {
-      youngest = sample.age.value();
-      at_first = time;
-    }
+    if (sample.touches == 0) untouched = time;
+    if (sample.touches > 1 && sample.age < youngest) youngest = sample.age, at_first = time;
   }
-  if (memory() <= at_first) return;
-  const auto saved = [&](double time) { return std::clamp((memory() - time) / (memory() - at_first), 0.0, 1.0); };
-  if (once) taken_at_once_ = saved(*once);
+  if (!untouched || !at_first || *untouched <= *at_first * (1 + read_margin)) return;
   for (const LastingSample& sample : samples)
-    if (sample.touches > 1) aged_.push_back({sample.age, saved(1 / sample.rate.value())});
+    if (sample.touches > 1)
+      aged_.push_back(
+          {sample.age, std::clamp((*untouched - 1 / sample.rate.value()) / (*untouched - *at_first), 0.0, 1.0)});
   std::ranges::sort(aged_, {}, &Aged::age);
   for (std::size_t i = 1; i < aged_.size(); ++i) aged_[i].kept = std::min(aged_[i].kept, aged_[i - 1].kept);
 }
@@ -93,15 +89,11 @@ double ReuseCurve::kept(Seconds age) const {
   return std::lerp(a.kept, b.kept, (age - a.age) / (b.age - a.age));
 }
 
-double ReuseCurve::there(const Since& since, Bytes near, Bytes step) const {
+double ReuseCurve::found(const Since& last, Bytes near, Bytes step) const {
+  if (!known()) return 0;
   const double saved = memory() - time_of_byte(near, near);
   if (saved <= 0) return 0;
-  return std::clamp((memory() - time_of_byte(since.distance, step)) / saved, 0.0, 1.0) * kept(since.age);
-}
-
-double ReuseCurve::found(const Since& last, const Since& before, Bytes near, Bytes step) const {
-  if (!known()) return 0;
-  return there(last, near, step) * std::lerp(there(before, near, step), 1.0, taken_at_once_);
+  return std::clamp((memory() - time_of_byte(last.distance, step)) / saved, 0.0, 1.0) * kept(last.age);
 }
 
 }  // namespace sibyl

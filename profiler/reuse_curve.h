@@ -20,7 +20,8 @@ struct ReuseSample {
   BytesPerSecond rate;
 };
 
-// What is read `age` after it was touched `touches` times in a row, while hardly anything else was.
+// What is read `age` after it was touched `touches` times in a row, while hardly anything else was; where that is not
+// at all, it comes from memory.
 struct LastingSample {
   int touches;
   Seconds age;
@@ -39,15 +40,14 @@ class ReuseCurve {
   // In any order; nothing is read faster for being farther away or of a larger step. Without samples as the sweep of
   // reads has it (cache.h), as if a cache kept what was used last: a working set that is read again and again comes
   // back to each of its bytes after all the others. Without that, too, all within `cache` is found there, and nothing
-  // beyond twice as much. Without `lasting` what one touch leaves there stays, however long.
+  // beyond twice as much. Without `lasting` what is there stays, however long.
   ReuseCurve(const std::vector<ReuseSample>& samples, const std::vector<ReadSample>& sweep, Bytes cache,
              const std::vector<LastingSample>& lasting = {});
 
   [[nodiscard]] bool known() const { return !rows_.empty() && rows_.back().points.size() > 1; }
   // Of the time by which memory is slower than what comes again within `near` bytes in all, the share that is saved by
-  // what a step of so many bytes touched so long ago, and so long before that: 1 where both are read alike, 0 where it
-  // comes from memory.
-  [[nodiscard]] double found(const Since& last, const Since& before, Bytes near, Bytes step) const;
+  // what a step of so many bytes touched so long ago: 1 where both are read alike, 0 where that comes from memory.
+  [[nodiscard]] double found(const Since& last, Bytes near, Bytes step) const;
 
  private:
   struct Point {
@@ -57,21 +57,19 @@ class ReuseCurve {
     double log_step = 0;
     std::vector<Point> points;  // by distance, ascending in both
   };
-  [[nodiscard]] static double time_of_byte(const Row& row, double log_distance);
   struct Aged {
     Seconds age;
     double kept = 1;  // of what was there at first
   };
+  [[nodiscard]] static double time_of_byte(const Row& row, double log_distance);
   [[nodiscard]] double time_of_byte(Bytes distance, Bytes step) const;
   [[nodiscard]] double memory() const { return rows_.back().points.back().time; }
   [[nodiscard]] double kept(Seconds age) const;
-  [[nodiscard]] double there(const Since& since, Bytes near, Bytes step) const;
   void never_faster();
-  void last(const std::vector<LastingSample>& samples);
+  void learn(const std::vector<LastingSample>& samples);
 
   std::vector<Row> rows_;  // ascending
-  std::vector<Aged> aged_;    // from old to new
-  double taken_at_once_ = 1;  // of what is touched for the first time
+  std::vector<Aged> aged_;  // from young to old
 };
 
 }  // namespace sibyl

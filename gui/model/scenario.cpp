@@ -65,7 +65,7 @@ std::string command_line(const Scenario& scenario) {
 Scenario with_strategy(Scenario scenario, const Strategy& strategy) {
   for (const char* name : {"--parallel", "--split-until", "--micro-batches", "--schedule", "--stages", "--zero",
                            "--reduce-each", "--backward-prefetch", "--recompute", "--order", "--bucket", "--no-overlap",
-                           "--compress", "--offload", "--context-exchange"})
+                           "--compress", "--offload", "--context-exchange", "--overlap-tensor"})
     scenario.clear(name);
   scenario.set("--devices", fmt::format("{}", strategy.devices()));
   std::istringstream said(strategy_words(strategy));

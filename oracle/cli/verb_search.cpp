@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/progress.h"
 #include "base/shell.h"
@@ -52,15 +53,19 @@ Result<SearchSpace> read_space(const Arguments& arguments, const Cluster& cluste
   read_data_source(arguments, space.fixed);
   SIBYL_CHECK(read_framework(arguments, space.fixed));
   if (const auto axes = arguments.text("--axes")) SIBYL_CHECK(parse_axes(*axes, space));
-  if (const auto varied = arguments.text("--vary")) SIBYL_CHECK(parse_varied(*varied, space));
-  const auto said_and_varied = [&](bool varies, const char* option) { return varies && arguments.has(option); };
-  if (said_and_varied(space.orders, "--order") || said_and_varied(!space.buckets.empty(), "--bucket") ||
-      said_and_varied(!space.buckets.empty(), "--no-overlap") ||
-      said_and_varied(!space.compressions.empty(), "--compress") ||
-      said_and_varied(!space.context_exchanges.empty(), "--context-exchange") ||
-      said_and_varied(!space.offloads.empty(), "--offload"))
-    return fail(ErrorCode::usage, "what is varied cannot be said as well", "--vary",
-                "leave out --order, --bucket, --no-overlap, --compress, --context-exchange and --offload");
+  if (const auto words = arguments.text("--vary")) SIBYL_CHECK(parse_varied(*words, space));
+  const std::array<std::pair<bool, const char*>, 8> varied{{{space.orders, "--order"},
+                                                            {!space.buckets.empty(), "--bucket"},
+                                                            {!space.buckets.empty(), "--no-overlap"},
+                                                            {!space.compressions.empty(), "--compress"},
+                                                            {!space.context_exchanges.empty(), "--context-exchange"},
+                                                            {space.overlaps_tensor, "--overlap-tensor"},
+                                                            {space.gathers, "--backward-prefetch"},
+                                                            {!space.offloads.empty(), "--offload"}}};
+  for (const auto& [varies, option] : varied)
+    if (varies && arguments.has(option))
+      return fail(ErrorCode::usage, fmt::format("what is varied cannot be said as well: {}", option), "--vary",
+                  fmt::format("leave out {}", option));
   if (const auto sizes = arguments.text("--micro-batch-sizes")) {
     SIBYL_TRY(space.micro_batches, parse_integer_list(*sizes, "--micro-batch-sizes"));
   }
@@ -72,8 +77,9 @@ std::string command_for(const Arguments& arguments, std::int64_t batch, const Cl
   std::vector<Option> options = concatenated(
       {{cluster_option()}, machine_options(), fixed_options(), {data_option(), framework_option()}, model_options()});
   std::erase_if(options, [](const Option& option) {  // said anew, or with the strategy
-    constexpr std::array again = {"--batch",    "--order",   "--bucket",           "--no-overlap",
-                                  "--compress", "--offload", "--context-exchange", "--backward-prefetch"};
+    constexpr std::array again = {"--batch",         "--order",   "--bucket",           "--no-overlap",
+                                  "--compress",      "--offload", "--context-exchange", "--backward-prefetch",
+                                  "--overlap-tensor"};
     return std::ranges::count(again, option.name) > 0;
   });
   std::string command = "sibyl predict " + shell_word(arguments.operands().front());

@@ -31,15 +31,15 @@ class Caches {
   [[nodiscard]] double found(const Reuse::Run& run, Bytes near) const {
     double bytes = 0, found = 0;  // beyond what was there when it was timed
     for (const Reuse::Touch& touch : run.touches) {
-      const double share = curve_.found(touch.last, touch.before, near, step_);
+      const double share = curve_.found(touch.last, near, step_);
       if (!touch.warm_when_timed) bytes += touch.bytes.value();
       found += touch.bytes.value() * (touch.warm_when_timed ? share - 1 : share);
     }
-    if (run.touches.empty()) return curve_.found({}, {}, near, step_);
+    if (run.touches.empty()) return curve_.found({}, near, step_);
     return bytes > 0 ? std::max(-1.0, found / bytes) : 0.0;  // what is colder costs as much again at most
   }
   // What runs once a step comes back to what it touches after all of it.
-  [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(a_step_, a_step_, near, step_); }
+  [[nodiscard]] double found_after_a_step(Bytes near) const { return curve_.found(a_step_, near, step_); }
 
  private:
   const ReuseCurve& curve_;

@@ -71,11 +71,10 @@ void Reuse::again() {
 }
 
 std::vector<Reuse::Run> Reuse::runs() const {
-  constexpr ReuseCurve::Since never{Bytes{std::numeric_limits<double>::infinity()}, Seconds{}};
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
   struct Last {
     std::size_t touch = 0;
     Seconds at;
-    ReuseCurve::Since before = never;  // that touch was
   };
   std::vector<Run> runs;
   std::vector<std::optional<Last>> last(pieces_.size());
@@ -88,12 +87,13 @@ std::vector<Reuse::Run> Reuse::runs() const {
     for (std::size_t t = began.first; t < end; ++t) {
       const double bytes = pieces_[touches_[t].address].bytes;
       std::optional<Last>& touched = last[touches_[t].address];
-      const ReuseCurve::Since now =
-          touched ? ReuseCurve::Since{Bytes{since.from(touched->touch)}, began.at - touched->at} : never;
-      if (const Warm warm = touches_[t].warm; counts && warm != Warm::always)
-        runs.back().touches.push_back({Bytes{bytes}, now, touched ? touched->before : never, warm == Warm::when_timed});
+      if (const Warm warm = touches_[t].warm; counts && warm != Warm::always) {
+        ReuseCurve::Since how_long{Bytes{unlimited}, {}};
+        if (touched) how_long = {Bytes{since.from(touched->touch)}, began.at - touched->at};
+        runs.back().touches.push_back({Bytes{bytes}, how_long, warm == Warm::when_timed});
+      }
       if (touched) since.add(touched->touch, -bytes);
-      touched = Last{t, began.at, now};
+      touched = Last{t, began.at};
       since.add(t, bytes);
     }
   }

@@ -40,7 +40,7 @@ class Reuse {
 
   struct Touch {
     Bytes bytes;
-    ReuseCurve::Since last, before;  // since it was touched last, and from the touch before that to the last
+    ReuseCurve::Since last;  // since it was touched last
     bool warm_when_timed = false;
   };
   struct Run {
@@ -51,7 +51,7 @@ class Reuse {
   // Of the last step.
   [[nodiscard]] std::vector<Run> runs() const;
   [[nodiscard]] Bytes step() const;                                             // all that it touches, each byte once
-  [[nodiscard]] Seconds time() const { return now_ - began_[step_begun_].at; }  // that its kernels take
+  [[nodiscard]] Seconds time() const { return now_ - began_[step_begun_].at; }  // that its kernels and updates take
 
  private:
   struct Piece {

@@ -65,7 +65,12 @@ void StepWalk::touch_moved_back(std::size_t step) {
 
 // Gradients on their way, then what the optimizer reads and writes.
 void StepWalk::touch_update() {
-  begin_touching({});
+  const StageKernels& kernels = priced_.kernels;
+  Seconds time;
+  for (const auto* once_a_step : {&kernels.unscale, &kernels.norms, &kernels.clips, &kernels.masters, &kernels.updates,
+                                  &kernels.copies_back, &kernels.decompressions})
+    for (const StageKernels::Index kernel : *once_a_step) time += priced_.prices[kernel].estimate.time.time;
+  reuse_->kernel(&stage_, {}, time);
   double parts = 1;
   std::size_t buckets = 0;
   for (const GradientSync& sync : stage_.gradients) {

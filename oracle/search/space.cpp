@@ -91,6 +91,11 @@ void each_recompute(const SearchSpace& space, Strategy strategy, const Visit& vi
       visit(strategy);
     }
     strategy.recompute_every = 1;
+    for (const int together : space.recompute_together) {
+      strategy.recompute_together = together;
+      visit(strategy);
+    }
+    strategy.recompute_together = 1;
   }
 }
 
@@ -98,6 +103,7 @@ void each_state(const SearchSpace& space, const Strategy& recomputing, const Vis
   each_recompute(space, recomputing, [&](Strategy strategy) {
     for (const int zero : space.zero) {
       if (zero > 0 && !exchanges_gradients(strategy)) continue;
+      if (zero == 3 && strategy.recompute_together > 1) continue;
       strategy.zero = zero;
       visit(strategy);
       if (!space.shards || zero == 0) continue;
@@ -109,6 +115,15 @@ void each_state(const SearchSpace& space, const Strategy& recomputing, const Vis
       strategy.zero_ranks = space.fixed.zero_ranks;
     }
   });
+}
+
+void each_gathering(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
+  if (!space.gathers) return visit(strategy);
+  Strategy one = strategy;
+  one.gather_late = false;
+  visit(one);
+  one.gather_late = true;
+  if (one.zero == 3) visit(one);
 }
 
 void each_offload(const SearchSpace& space, const Strategy& strategy, const Visit& visit) {
@@ -173,9 +188,13 @@ void each_order(const SearchSpace& space, Strategy strategy, const Visit& visit)
 }
 
 void each_sequence(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (space.overlaps_tensor) strategy.overlap_tensor = false;
   visit(strategy);
   if (!space.sequence || strategy.tensor == 1) return;
   strategy.sequence = true;
+  visit(strategy);
+  if (!space.overlaps_tensor) return;
+  strategy.overlap_tensor = true;
   visit(strategy);
 }
 
@@ -202,9 +221,9 @@ Strategy unsplit(Strategy strategy) {
 std::vector<Strategy> strategies_of(const SearchSpace& space, const Strategy& mesh) {
   std::vector<Strategy> all;
   using Choices = std::function<void(const SearchSpace&, const Strategy&, const Visit&)>;
-  const std::array<Choices, 10> choices = {
-      each_sequence, each_context_exchange, each_micro_batch, each_schedule,  each_state,
-      each_order,    each_bucket,           each_compression, each_reduction, each_offload};
+  const std::array<Choices, 11> choices = {each_sequence,    each_context_exchange, each_micro_batch, each_schedule,
+                                           each_state,       each_gathering,        each_order,       each_bucket,
+                                           each_compression, each_reduction,        each_offload};
   const std::function<void(const Strategy&, std::size_t)> choose = [&](const Strategy& strategy, std::size_t next) {
     if (next == choices.size()) return all.push_back(strategy);
     choices[next](space, strategy, [&](const Strategy& chosen) { choose(chosen, next + 1); });
@@ -277,13 +296,20 @@ constexpr auto all_variations = std::to_array<SearchVariation>({
     {"reduce", "gradients after the last micro-batch, or parts of them with each",
      [](SearchSpace& space) { space.reductions = true; }},
     {"shards", "ZeRO among groups of replicas", [](SearchSpace& space) { space.shards = true; }},
+    {"prefetch", "of ZeRO 3 in backward: a block gathered while the one before it runs, or when it has run",
+     [](SearchSpace& space) { space.gathers = true; }},
     {"schedule", "GPipe",
      [](SearchSpace& space) {
        if (std::ranges::count(space.schedules, PipelineSchedule::gpipe) == 0)
          space.schedules.push_back(PipelineSchedule::gpipe);
      }},
-    {"recompute", "every 2nd, 3rd or 4th block",
-     [](SearchSpace& space) { space.recompute_every = usual_recompute_every; }},
+    {"overlap-tensor", "exchanges of a split sequence beside products",
+     [](SearchSpace& space) { space.overlaps_tensor = true; }},
+    {"recompute", "every 2nd, 3rd or 4th block alone, 2 or 4 blocks as one",
+     [](SearchSpace& space) {
+       space.recompute_every = usual_recompute_every;
+       space.recompute_together = usual_recompute_together;
+     }},
     {"context", "exchanged by heads, by keys or in a ring",
      [](SearchSpace& space) {
        space.context_exchanges = {ContextExchange::automatic, ContextExchange::heads, ContextExchange::keys,
@@ -338,6 +364,7 @@ std::string strategy_words(const Strategy& s) {
   if (const std::string order = order_text(s); !order.empty()) words += " --order " + order;
   if (s.context > 1 && s.context_exchange != ContextExchange::automatic)
     words += fmt::format(" --context-exchange {}", to_string(s.context_exchange));
+  if (s.tensor > 1 && s.overlap_tensor) words += " --overlap-tensor";
   if (s.exchange == GradientExchange::at_end) words += " --no-overlap";
   if (s.has_buckets() && s.bucket != usual.bucket) words += fmt::format(" --bucket {}", size_text(s.bucket));
   if (s.compression.kind != Compression::Kind::none) words += " --compress " + compression_text(s.compression);
@@ -360,8 +387,10 @@ int complexity(const Strategy& s) {
   if (s.compression.kind != Compression::Kind::none) sum += option;
   if (s.reduce_each) sum += level;
   if (s.zero > 0 && s.zero_ranks > 0) sum += level;
+  if (s.zero == 3 && s.gather_late) sum += level;
   if (s.context > 1 && s.context_exchange != ContextExchange::automatic) sum += level;
-  if (s.recompute_every > 1) sum += level;
+  if (s.recompute_every > 1 || s.recompute_together > 1) sum += level;
+  if (s.sequence && s.overlap_tensor) sum += level;
   if (s.optimizer_tier != Tier::device) sum += option;
   if (s.parameter_tier != Tier::device) sum += option;
   if (s.activation_tier != Tier::device) sum += option;

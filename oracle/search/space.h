@@ -29,10 +29,15 @@ struct SearchSpace {
   std::vector<MeshAxis> axes = {MeshAxis::tensor, MeshAxis::pipeline};
   bool data = true;
   bool sequence = true;  // tensor with the sequence split, beside tensor without
+  // The same with its exchanges beside products, too (Strategy::overlap_tensor).
+  bool overlaps_tensor = false;
   std::vector<std::int64_t> micro_batches = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};  // samples of a rank
   std::vector<int> zero = {0, 1, 2, 3};
   // State is shared out among neighbouring replicas, too, of every number that divides them (Strategy::zero_ranks).
   bool shards = false;
+  // Of ZeRO 3 a block is gathered in backward while the one before it runs, and when it has run
+  // (Strategy::gather_late). Else as `fixed` has it.
+  bool gathers = false;
   // context: what ranks tell each other for attention. Empty: as `fixed` has it.
   std::vector<ContextExchange> context_exchanges = {};
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
@@ -52,6 +57,8 @@ struct SearchSpace {
   bool reductions = false;
   // Where full recomputing is tried: also of so many blocks in a row the last alone.
   std::vector<int> recompute_every = {};
+  // Also so many blocks in a row as if they were one, but where parameters are shared (ZeRO 3).
+  std::vector<int> recompute_together = {};
   // What lies outside the device. Empty: as `fixed` has it. What a strategy does not allow is not tried with it.
   std::vector<Offload> offloads = {};
 };
@@ -62,7 +69,7 @@ inline const std::vector<Compression> usual_compressions = {{},
                                                             {Compression::Kind::one_bit},
                                                             {Compression::Kind::two_bit},
                                                             {Compression::Kind::top_k, 0.01}};
-inline const std::vector<int> usual_recompute_every = {2, 3, 4};
+inline const std::vector<int> usual_recompute_every = {2, 3, 4}, usual_recompute_together = {2, 4};
 inline const std::vector<Offload> usual_offloads = {{},
                                                     {Tier::host},
                                                     {Tier::device, Tier::host},

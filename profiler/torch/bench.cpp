@@ -95,7 +95,7 @@ Bench::Tensors Bench::empty_backward() {
   return torch::autograd::grad(masked_, masked_, masked_, aten::nothing, false, true);
 }
 
-void Bench::make_operand() {
+void Bench::make_incoming() {
   for (JustMade& made : made_) made.make();
 }
 

@@ -10,12 +10,12 @@
 
 namespace sibyl {
 
-// A tensor as the operation before leaves it, which reads out of the cache what was itself made right before, and
-// writes. Memory that was only read and written again in its place is found less by the next operation, in some caches
-// not at all (docs/calibrate.md, The same state of the caches).
+// A tensor as the operation before leaves it: written, from another that was itself written right before. Memory that
+// was only read and written again in its place is found less by the next operation, on some machines not at all
+// (docs/calibrate.md, The same state of the caches).
 class JustMade {
  public:
-  // `cold`: nothing of it is left in the cache until it is made again. Else it is there as it is.
+  // `cold`: nothing of it is left in the cache until it is made. Else it is only read and written again in its place.
   // Nothing happens to a tensor of integers, or none.
   JustMade(const torch::Tensor& tensor, bool cold);
   void make();  // its values stay
@@ -44,7 +44,7 @@ class Bench {
   void release() { results_.clear(); }
 
   // Leaves the first activation (in backward the results' gradients) as the operation before this pass leaves it.
-  void make_operand();
+  void make_incoming();
 
   [[nodiscard]] const Tensors& results() const { return results_; }
   // Memory that `tensors` own and neither the operands nor the results' gradients share: a view owns none.

@@ -15,9 +15,10 @@ namespace sibyl {
 namespace {
 
 constexpr double smallest_step = 4.0 * 1024 * 1024, nearest = 256.0 * 1024;  // the latter also a block's bytes
-constexpr std::size_t tensor_blocks = 16;  // 4 MiB: more than what a core keeps to itself
 constexpr int steps_to_learn = 8, steps_that_count = 8, runs_of_an_age = 9;
-constexpr std::array ages{0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064};  // seconds
+constexpr double tensor_bytes = 4.0 * 1024 * 1024;   // more than what a core keeps to itself
+constexpr std::size_t tensors = 2 * runs_of_an_age;  // of a thread: each counts once
+constexpr std::array ages{0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128};  // seconds
 
 // Of a thread, by powers of two of distances from its nearest block on: seconds that blocks took.
 using ByDistance = std::vector<std::vector<double>>;
@@ -47,12 +48,13 @@ std::vector<double> medians_of_thread(std::span<CacheLine> memory, std::size_t b
 }
 
 // What a thread takes to read its part of a tensor, each time of another.
-double median_at_age(std::span<CacheLine> memory, std::size_t lines, const LastingSample& how, std::size_t& next) {
+double median_at_age(std::span<CacheLine> memory, std::size_t lines, const LastingSample& how) {
   std::vector<double> times;
+  std::size_t next = 0;
   for (int run = 0; run < runs_of_an_age; ++run) {
     const std::span<CacheLine> tensor = memory.subspan(next, lines), other = memory.subspan(next + lines, lines);
     next = next + 4 * lines > memory.size() ? 0 : next + 2 * lines;
-    write_lines(tensor);
+    if (how.touches > 0) write_lines(tensor);
     for (int touch = 1; touch < how.touches; ++touch) read_lines(tensor);
     write_lines(other);  // out of what the core keeps to itself
     const double touched = now();
@@ -107,19 +109,18 @@ std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::func
 
 std::vector<LastingSample> lasting_sweep(Bytes largest, int threads, const std::function<void()>& together) {
   const auto count = static_cast<std::size_t>(threads);
-  const std::size_t tensor = static_cast<std::size_t>(tensor_blocks * nearest) / sizeof(CacheLine) / count;
+  constexpr auto lines = static_cast<std::size_t>(tensor_bytes) / sizeof(CacheLine);
   std::vector<CacheLine> memory(
-      std::max(static_cast<std::size_t>(largest.value()) / sizeof(CacheLine), 2 * tensor * count));
-  std::vector<LastingSample> samples{{1, Seconds{}, {}}};
+      std::max(static_cast<std::size_t>(largest.value()) / sizeof(CacheLine), tensors * lines * count));
+  // The first are read from memory that was last written, all of it, when it was taken.
+  std::vector<LastingSample> samples{{0, {}, {}}};
   for (const double age : ages) samples.push_back({2, Seconds{age}, {}});
-  together();
-  const std::vector<double> times = slowest_medians(memory, count, [&](std::span<CacheLine> part) {
-    std::vector<double> medians;
-    std::size_t next = 0;
-    for (const LastingSample& sample : samples) medians.push_back(median_at_age(part, tensor, sample, next));
-    return medians;
-  });
-  for (std::size_t i = 0; i < samples.size(); ++i) samples[i].rate = Bytes{tensor_blocks * nearest} / Seconds{times[i]};
+  for (LastingSample& sample : samples) {
+    together();
+    const auto median_of = [&](std::span<CacheLine> part) { return std::vector{median_at_age(part, lines, sample)}; };
+    sample.rate =
+        static_cast<double>(count) * Bytes{tensor_bytes} / Seconds{slowest_medians(memory, count, median_of).front()};
+  }
   return samples;
 }
 

@@ -17,8 +17,9 @@ namespace sibyl {
 // the memory.
 std::vector<ReuseSample> reuse_sweep(Bytes largest, int threads, const std::function<void()>& together);
 
-// Tensors of 4 MiB, out of `largest` bytes: each is touched once or twice, then another, some milliseconds pass, up to
-// 64, in which this process computes without memory, and it is read. Medians of 9; 1.5 s.
+// Tensors of 4 MiB a thread, out of `largest` bytes, and 72 MiB a thread at least: each is touched twice, then another
+// once, some milliseconds pass, up to 128, in which this process computes without memory, and it is read; and, first,
+// such as were not touched since the memory was taken. Medians of 9; 2.5 s. `together` is called before each age.
 std::vector<LastingSample> lasting_sweep(Bytes largest, int threads, const std::function<void()>& together);
 
 }  // namespace sibyl

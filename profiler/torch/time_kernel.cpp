@@ -56,7 +56,7 @@ Prepared prepare_forward(const KernelKey& key, bool cold) {
   return {{{},
            [bench] {
              bench->release();
-             return seconds_of([&] { bench->make_operand(); }, [&] { bench->forward(); });
+             return seconds_of([&] { bench->make_incoming(); }, [&] { bench->forward(); });
            }},
           memory};
 }
@@ -78,7 +78,7 @@ Prepared prepare_backward(const KernelKey& key, bool cold) {
              // The engine's start is the host's: no time of another device.
              const double start_up =
                  aten::on_cuda() ? 0.0 : seconds_of([] {}, [&] { result = bench->empty_backward(); });
-             const double whole = seconds_of([&] { bench->make_operand(); }, [&] { result = bench->backward(); });
+             const double whole = seconds_of([&] { bench->make_incoming(); }, [&] { result = bench->backward(); });
              bench->release();
              return whole - start_up;
            }},
@@ -127,8 +127,8 @@ Prepared prepare_or_fail(const KernelKey& key, const TimingOptions& options) {
   }
   if (options.others) prepared.work.others = run_others;
   const Work work = work_of(key, Backend::cpu);
-  prepared.work.holds = operand_bytes(key);
-  prepared.work.touches = std::min(prepared.work.holds, work.read + work.written);
+  prepared.work.holds = timed_bytes(key);
+  prepared.work.touches = std::min(operand_bytes(key), work.read + work.written);
   return prepared;
 }
 

@@ -7,8 +7,8 @@
 // aten::Optimizer.
 //
 // Before the clock starts, the operand that the previous operation of a step would just have written (the first
-// activation in forward, the output's gradient in backward) is written again; all others have left the cache since,
-// with a lap that is larger.
+// activation in forward, the output's gradient in backward) is made as that would (JustMade); all others have left the
+// cache since, with a lap that is larger. Without laps, and on GPUs, it is written again in its place.
 #pragma once
 
 #include <span>

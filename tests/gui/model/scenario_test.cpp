@@ -91,6 +91,8 @@ class ScenarioTest : public QObject {
     Scenario s = resnet();
     s.set("--recompute", "full");
     s.set("--offload", "activations:nvme");
+    s.set("--overlap-tensor", "");
+    s.set("--backward-prefetch", "post");
     s = with_strategy(s, found);
     QCOMPARE(s.option("--parallel"), std::optional<std::string>("data=2,tensor=4"));
     QCOMPARE(s.option("--micro-batches"), std::optional<std::string>("2"));
@@ -101,6 +103,8 @@ class ScenarioTest : public QObject {
     QCOMPARE(s.option("--offload"), std::optional<std::string>("optimizer"));
     QVERIFY(!s.option("--recompute"));
     QVERIFY(!s.option("--schedule"));
+    QVERIFY(!s.option("--overlap-tensor"));
+    QVERIFY(!s.option("--backward-prefetch"));
     QCOMPARE(s.option("--batch"), std::optional<std::string>("64/device"));
     found.data = 1;  // 4 devices: 64 each would be 256
     QCOMPARE(with_strategy(s, found).option("--batch"), std::optional<std::string>("512"));

@@ -24,7 +24,7 @@ TEST(Turns, AreAsManyAsTouchALap) {
 }
 
 TEST(Turns, AreNoMoreThanMemoryHolds) {
-  EXPECT_EQ(in_turn(keys(10), Bytes{16e6}, Bytes{9e6}), 2U);
+  EXPECT_EQ(in_turn(keys(10), Bytes{16e6}, Bytes{13e6}), 2U) << "with what operands are made from";
   EXPECT_EQ(in_turn(keys(10), Bytes{16e6}, Bytes{1e6}), 1U) << "one must do";
 }
 
@@ -36,6 +36,9 @@ TEST(Turns, CountOperandsOnce) {
     const auto key = parse_kernel_key(text);
     return key ? operand_bytes(*key) : Bytes{};
   };
+  EXPECT_EQ(timed_bytes(*parse_kernel_key("backward:1 unary[1000000]->[1000000]:f32")), Bytes{20e6});
+  EXPECT_EQ(timed_bytes(*parse_kernel_key("forward unary[1000000]->[2000000]:f32")), Bytes{16e6});
+  EXPECT_EQ(timed_bytes(*parse_kernel_key("forward optimizer_update[1000000]->[]:f32")), Bytes{8e6});
   EXPECT_EQ(bytes("backward:1 unary[1000000]->[1000000]:f32"), Bytes{16e6});
   EXPECT_EQ(bytes("forward optimizer_update[1000000]->[]:f32"), Bytes{8e6});
   EXPECT_EQ(bytes("forward optimizer_update(kind=momentum)[1000000]->[]:f32"), Bytes{12e6});

@@ -58,10 +58,12 @@ RC_GTEST_PROP(BestStrategy, IsTheFastestOfAllWhateverIsVaried, ()) {
   space.zero = {0, test::any(1, 3)};
   space.chunks = {2};
   space.recompute = {Recompute::none, Recompute::full};
-  const std::string varied = test::one_of<std::string>("schedule", "recompute", "offload", "reduce", "shards",
-                                                       "context", "nvme,offload", "schedule,recompute,offload");
+  const std::string varied =
+      test::one_of<std::string>("schedule", "recompute", "offload", "reduce", "shards", "context", "nvme,offload",
+                                "schedule,recompute,offload", "prefetch,offload", "overlap-tensor,recompute");
   RC_ASSERT(parse_varied(varied, space).has_value());
   if (varied == "context") RC_ASSERT(parse_axes("data,context", space).has_value());
+  if (varied == "overlap-tensor,recompute") RC_ASSERT(parse_axes("data,sequence", space).has_value());
   Evaluator evaluator(graph, cluster);
   Seconds fastest{std::numeric_limits<double>::infinity()};
   for (const Strategy& strategy : strategies(space))

@@ -91,6 +91,46 @@ TEST(SearchSpace, VariesWhenGradientsAreReducedWhereAsked) {
   EXPECT_THAT(words(s), testing::IsSupersetOf({varied.back(), *usual.begin()}));
 }
 
+// Of shared parameters one block at a time is gathered, so no group of blocks runs again as one.
+TEST(SearchSpace, GroupsNoBlocksOfSharedParameters) {
+  SearchSpace s = test::space(2, 2);
+  s.zero = {2, 3}, s.recompute = {Recompute::full}, s.micro_batches = {};
+  ASSERT_TRUE(parse_axes("data", s).has_value());
+  ASSERT_TRUE(parse_varied("recompute", s).has_value());
+  std::vector<std::string> expected;
+  for (const std::string again : {"full", "every:2", "every:3", "every:4", "groups:2", "groups:4"})
+    for (const std::string zero : {"2", "3"})
+      if (zero == "2" || !again.starts_with("groups"))
+        expected.push_back("--parallel data=2 --zero " + zero + " --recompute " + again);
+  EXPECT_THAT(words(s), testing::UnorderedElementsAreArray(expected));
+}
+
+TEST(SearchSpace, GathersSharedParametersLateWhereAsked) {
+  SearchSpace s = test::space(2, 2);
+  s.zero = {2, 3}, s.recompute = {Recompute::none}, s.micro_batches = {};
+  ASSERT_TRUE(parse_axes("data", s).has_value());
+  const std::string two = "--parallel data=2 --zero 2", three = "--parallel data=2 --zero 3",
+                    late = three + " --backward-prefetch post";
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(two, three));
+  ASSERT_TRUE(parse_varied("prefetch", s).has_value());
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(two, three, late));
+  s.fixed.gather_late = true;
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(two, three, late)) << "whatever was asked for";
+}
+
+// Where the sequence is split.
+TEST(SearchSpace, ExchangesBesideProductsWhereAsked) {
+  SearchSpace s = test::space(2, 2);
+  s.zero = {0}, s.recompute = {Recompute::none}, s.micro_batches = {};
+  ASSERT_TRUE(parse_axes("tensor,sequence", s).has_value());
+  const std::vector<std::string> usual{"--parallel data=1,tensor=2", "--parallel data=1,tensor=2,sequence=2"};
+  EXPECT_THAT(words(s), testing::UnorderedElementsAreArray(usual));
+  ASSERT_TRUE(parse_varied("overlap-tensor", s).has_value());
+  EXPECT_THAT(words(s), testing::UnorderedElementsAre(usual[0], usual[1], usual[1] + " --overlap-tensor"));
+  s.fixed.overlap_tensor = true;
+  EXPECT_EQ(words(s).size(), 3U) << "whatever was asked for";
+}
+
 // Two replicas, with their state whole or shared: levels and chosen values where it is whole alone. One has nobody to
 // send to.
 TEST(SearchSpace, VariesTheFormOfGradientsWhereAsked) {
@@ -114,12 +154,12 @@ TEST(SearchSpace, VariesWhichBlocksRunAgainAndWhatLiesOutsideWhereAsked) {
   s.recompute = {Recompute::none, Recompute::full};
   ASSERT_TRUE(parse_varied("recompute,offload", s).has_value());
   std::set<std::string> expected;
-  for (const std::string again : {"full", "every:2", "every:3", "every:4"})
+  for (const std::string again : {"full", "every:2", "every:3", "every:4", "groups:2", "groups:4"})
     for (const std::string offload : {"", " --offload activations"})
       expected.insert("--parallel data=1 --recompute " + again + offload);
   expected.insert("--parallel data=1");
   EXPECT_EQ(words(s), expected);
-  s.fixed.optimizer = OptimizerKind::adam, s.recompute_every.clear();
+  s.fixed.optimizer = OptimizerKind::adam, s.recompute_every.clear(), s.recompute_together.clear();
   EXPECT_THAT(words(s),
               testing::UnorderedElementsAre("--parallel data=1", "--parallel data=1 --offload optimizer",
                                             "--parallel data=1 --recompute full",

@@ -336,6 +336,7 @@ TEST_F(Calibrate, a_file_without_kernels_takes_another_cache) {
   const auto before = load_calibration(file_);
   ASSERT_TRUE(before);
   EXPECT_FALSE(before->reads.empty());
+  EXPECT_EQ(before->lasting.size(), 10U) << "what comes from memory, and nine ages";
   EXPECT_EQ(before->device.cache, effective_cache(before->reads, last_level_cache()));
   EXPECT_NE(said().find("cache: "), std::string::npos) << said();
   ASSERT_EQ(run(small()), 0) << said();
@@ -345,6 +346,7 @@ TEST_F(Calibrate, a_file_without_kernels_takes_another_cache) {
   EXPECT_GT(after->device.memory_bandwidth.value(), 0);
   EXPECT_EQ(after->io.size(), before->io.size()) << "what was measured is still there";
   EXPECT_EQ(after->reads.size(), before->reads.size());
+  EXPECT_EQ(after->lasting.size(), before->lasting.size());
 }
 
 TEST_F(Calibrate, storage_is_measured_and_cleaned_up) {
