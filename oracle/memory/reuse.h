@@ -76,7 +76,7 @@ class Reuse {
   std::vector<Began> began_{{}};
   std::vector<Touched> touches_;
   std::size_t step_begun_ = 0;  // of began_
-  Seconds now_;                 // by the times of kernels alone
+  Seconds now_;                 // by the times of kernels and updates alone
 };
 
 }  // namespace sibyl
