@@ -82,6 +82,13 @@ std::vector<Shape> tokens(SweepSize size) {
   return shapes;
 }
 
+// What two ranks copy that have half of the second dimension each.
+void add_packing(Keys& keys, const Shape& whole) {
+  const Shape half{whole[0], whole[1] / 2, whole[2]};
+  keys.push_back({{Packing{.together = 1}, {half}, {whole}, DType::f32}, Pass::forward, 0});
+  keys.push_back({{Packing{.apart = 1}, {whole}, {half}, DType::f32}, Pass::forward, 0});
+}
+
 Keys image_operations(SweepSize size) {
   Keys keys;
   for (const Shape& x : images(size)) {
@@ -97,6 +104,7 @@ Keys image_operations(SweepSize size) {
     add(keys, Concat{.axis = 1}, {x, x}, {x[0], 2 * x[1], x[2], x[3]}, 3);
     add(keys, Unary{.kind = UnaryKind::clip, .alpha = 0, .beta = 6}, {x}, x, 1);
     add(keys, Dropout{}, {x}, x, 1);
+    add_packing(keys, {x[0], x[1], x[2] * x[3]});
   }
   return keys;
 }
@@ -111,6 +119,7 @@ Keys token_operations(SweepSize size) {
     add(keys, Embedding{}, {{30522, x[2]}, {x[0], x[1]}}, x, 1);
     add(keys, Dropout{.ratio = 0.1}, {x}, x, 1);
     add(keys, CrossEntropy{.class_axis = 1}, {{x[0] * x[1], 1000}, {x[0] * x[1]}}, {}, 1);
+    add_packing(keys, {x[0] * x[1], x[2], 1});
   }
   return keys;
 }

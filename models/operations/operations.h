@@ -18,6 +18,7 @@
 #include "models/dtype.h"
 #include "models/operations/experts.h"
 #include "models/operations/gather_elements.h"
+#include "models/operations/packing.h"
 #include "models/operations/running_sum.h"
 
 namespace sibyl {
@@ -335,7 +336,7 @@ using Attributes =
     std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
                  Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
                  LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, NormStatistics, ApplyNorm,
-                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear, RunningSum, GatherElements>;
+                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear, RunningSum, GatherElements, Packing>;
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
 // What an operation's own file says (own_file.h); nothing of others.

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "oracle/cost/compression.h"
+#include "oracle/cost/packing.h"
 #include "oracle/plan/image_kernels.h"
 #include "oracle/plan/norms.h"
 #include "oracle/plan/offload.h"
@@ -56,28 +57,12 @@ class Collector {
   }
 
   void add_copies(const Exchange& exchange, StageKernels::OfStep& step) {
-    const LocalTensor& in = stage_[exchange.input];
-    const LocalTensor& out = stage_[exchange.output];
-    if (copies(exchange.forward, in.shape)) step.forward = index_of(copy(sends_packed(exchange.forward) ? in : out));
-    if (copies(exchange.backward, out.shape)) step.backward = index_of(copy(sends_packed(exchange.backward) ? out : in));
-  }
-
-  // Sums are taken where they lie, and so are parts that lie in a row.
-  static bool copies(const Transfer& transfer, const Shape& input) {
-    switch (transfer.motion) {
-      case Motion::none:
-      case Motion::all_reduce:
-      case Motion::maximum:
-      case Motion::fill:
-      case Motion::pass_round:
-      case Motion::sum_round: return false;
-      case Motion::all_gather:
-      case Motion::reduce_scatter: return !in_a_row(transfer, input);
-      default: return true;
-    }
-  }
-  static bool sends_packed(const Transfer& transfer) {
-    return transfer.motion == Motion::reduce_scatter || transfer.motion == Motion::all_to_all;
+    const LocalTensor &in = stage_[exchange.input], &out = stage_[exchange.output];
+    const auto add = [&](std::optional<StageKernels::Index>& to, std::optional<Signature> signature) {
+      if (signature) to = index_of({*std::move(signature), Pass::forward, 0});
+    };
+    add(step.forward, packing_of(exchange.forward, in, out, backend_));
+    add(step.backward, packing_of(exchange.backward, out, in, backend_));
   }
 
   KernelKey addition(const LocalTensor& tensor) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 
 namespace sibyl::interpolation {
@@ -273,6 +274,18 @@ void set_place(const Resize& op, const KernelKey& key, Place& p) {
 void set_place(const Cast& op, const KernelKey& key, Place& p) {
   p.family.category = number(op.to);
   p.features = features({elements(key.signature.outputs, 0)});
+}
+// What is copied at once, beside how much.
+void set_place(const Packing& op, const KernelKey& key, Place& p) {
+  const auto run = [&](std::int64_t dim, const Shape& whole, const Ints& pieces) {
+    if (dim == Packing::none) return std::numeric_limits<double>::infinity();
+    const double shares = static_cast<double>(op.ways) * static_cast<double>(std::max<std::size_t>(1, pieces.size()));
+    return static_cast<double>(product(whole, static_cast<std::size_t>(dim), whole.size())) / shares;
+  };
+  p.family.category = (op.apart != Packing::none ? 1 : 0) + (op.together != Packing::none ? 2 : 0);
+  p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0),
+                         std::min(run(op.apart, shape_of(key.signature.inputs, 0), op.apart_pieces),
+                                  run(op.together, shape_of(key.signature.outputs, 0), op.together_pieces))});
 }
 void set_place(const auto&, const KernelKey& key, Place& p) {
   p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});

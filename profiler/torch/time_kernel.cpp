@@ -103,7 +103,10 @@ Prepared prepare(const KernelKey& key, bool cold) {
     throw std::runtime_error("PyTorch composes RMS norms of several kernels; --backend cudnn times one");
   if (std::holds_alternative<OptimizerUpdate>(key.signature.attributes)) return prepare_update(key);
   if (key.pass == Pass::backward) return prepare_backward(key, cold);
-  return std::holds_alternative<Copy>(key.signature.attributes) ? prepare_copy(key, cold) : prepare_forward(key, cold);
+  if (std::holds_alternative<Copy>(key.signature.attributes)) return prepare_copy(key, cold);
+  Prepared forward = prepare_forward(key, cold);
+  if (std::holds_alternative<Packing>(key.signature.attributes)) forward.memory = {};  // known (packing_elements())
+  return forward;
 }
 
 // The host's page faults say nothing of a GPU's memory, and its cache is passed over by the clock (clock.h).

@@ -128,6 +128,18 @@ TEST(Layout, gathers_and_embeds) {
   expect_values(run_one(Embedding{}, {x, ids({2, 0}, {1, 2})}), {1, 2, 2}, {4, 5, 0, 1});
 }
 
+// Two ranks share the columns of 0 1 2 3 / 4 5 6 7. The first one's half; with two pieces, the first of each; beside
+// its own half, for the other's, it again; and rows given for columns.
+TEST(Packing, first_of_two_ranks) {
+  const at::Tensor x = counting({2, 4});
+  expect_values(run_one(Packing{.apart = 1}, {x}), {2, 2}, {0, 1, 4, 5});
+  expect_values(run_one(Packing{.apart = 1, .apart_pieces = {2, 2}}, {x}), {2, 2}, {0, 2, 4, 6});
+  expect_values(run_one(Packing{.together = 1}, {counting({2, 2})}), {2, 4}, {0, 1, 0, 1, 2, 3, 2, 3});
+  expect_values(run_one(Packing{.together = 1, .together_pieces = {2, 2}}, {counting({2, 2})}), {2, 4},
+                {0, 0, 1, 1, 2, 2, 3, 3});
+  expect_values(run_one(Packing{.apart = 0, .together = 1}, {x}), {1, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
+}
+
 // ONNX's own examples: 1 2 3 4 5 summed up both ways, with and without themselves.
 TEST(RunningSum, both_ways) {
   const at::Tensor x = tensor({1, 2, 3, 4, 5}, {5});

@@ -67,6 +67,14 @@ TEST(RunningSumWork, ByItsDirections) {
   EXPECT_EQ(all.backward, work(24 + 12, 5 * 48 + 2 * 48 + 48, 4 * 48 + 2 * 48 + 48));
 }
 
+// A part of 8 of 16 elements, 4 bytes each, read and written: taken apart, all of them and one part; put together, the
+// part and all of them; and both without a part of one's own, twice all of x.
+TEST(PackingWork, WhatIsCopied) {
+  EXPECT_EQ(rule_of("packing(apart=1)[2x4x2]->[2x2x2]:f32", 0).forward, work(0, (16 + 8) * 4, (16 + 8) * 4));
+  EXPECT_EQ(rule_of("packing(together=1)[2x2x2]->[2x4x2]:f32", 0).forward, work(0, (8 + 16) * 4, (8 + 16) * 4));
+  EXPECT_EQ(rule_of("packing(apart=0,together=1)[4x2]->[2x4]:f32", 0).forward, work(0, 16 * 4, 16 * 4));
+}
+
 // 2 x 3 of 2 x 5: 6 numbers of 8 bytes and 6 elements of 4 are read, and backward the zeros of x's size written.
 TEST(GatherElementsWork, ReadsIndices) {
   const auto r = rule_of("gather_elements(axis=1)[2x5,2x3]->[2x3]:f32", first);
