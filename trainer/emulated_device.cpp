@@ -163,7 +163,7 @@ void EmulatedDevice::send_beside(const Transfer& transfer, const at::Tensor& x, 
 void EmulatedDevice::send_waiting() {
   if (waiting_.empty()) return;
   std::this_thread::sleep_until(ended() - last_kernel_);
-  const int ranks = waiting_.front().transfer.round;
+  const int ranks = waiting_.front().transfer.ranks;
   for (const Beside& beside : std::exchange(waiting_, {})) send(beside.transfer, beside.x, *beside.communicator);
   const std::lock_guard lock(clock_.copying);
   clock_.ended = std::max(clock_.ended, Clock::now() + last_kernel_ / ranks);

@@ -332,11 +332,16 @@ struct OptimizerUpdate {
   bool operator==(const OptimizerUpdate&) const = default;
 };
 
-using Attributes =
-    std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where, Softmax, Dropout,
-                 Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather, Pad, Expand, Resize, Cast, Copy,
-                 LocalResponseNorm, CrossEntropy, MeanSquaredError, ClassStatistics, NormStatistics, ApplyNorm,
-                 OptimizerUpdate, TopK, Dispatch, Combine, GroupedLinear, RunningSum, GatherElements, Packing>;
+using Attributes = std::variant<Convolution, Linear, MatMul, Attention, Normalization, Pool, Unary, Binary, Where,
+                                Softmax, Dropout, Embedding, Reduce, Reshape, Transpose, Concat, Slice, Split, Gather,
+                                Pad, Expand, Resize, Cast, Copy, LocalResponseNorm, CrossEntropy, MeanSquaredError,
+                                ClassStatistics, NormStatistics, ApplyNorm, OptimizerUpdate, TopK, Dispatch, Combine,
+                                GroupedLinear, RunningSum, GatherElements, Packing, HaloPacking>;
+
+template <class... Ops>
+bool is_any(const Attributes& attributes) {
+  return (std::holds_alternative<Ops>(attributes) || ...);
+}
 
 std::string_view name_of(const Attributes& attributes);  // "convolution"
 // What an operation's own file says (own_file.h); nothing of others.

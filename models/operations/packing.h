@@ -69,4 +69,55 @@ struct Packing {
   }
 };
 
+// Not part of a model: the same of an exchange of halos, x being [outer, rows, inner] of an image cut into rows. x gets
+// rows of its neighbours `before` and `after` its own; or, where `sums`, x has had such rows and what was computed
+// there is given home and added to. A rank has one neighbour, and beyond its other rim is nobody, or is in the
+// `middle`.
+struct HaloPacking {
+  static constexpr std::string_view name = "halo_packing";
+  static constexpr bool own_file = true;
+  std::int64_t before = 0, after = 0;
+  bool sums = false, middle = false;
+  static void fields(auto& self, auto&& visit) {
+    visit("before", self.before), visit("after", self.after), visit("sums", self.sums), visit("middle", self.middle);
+  }
+  bool operator==(const HaloPacking&) const = default;
+
+  // Own rows, and twice the slabs: into a message, and out of one.
+  [[nodiscard]] TrainingRule training(const auto& c) const {
+    const double x = c.in(0), y = c.out(), slabs = x < y ? y - x : x - y;
+    const double bytes = (std::min(x, y) + 2 * slabs) * c.element();
+    TrainingRule r;
+    r.forward = rules::work(sums ? slabs : 0, bytes, bytes);
+    return r;
+  }
+
+  // Of two slabs that differ a rank at the rim gives and gets the larger. What arrives is as near as what was given.
+  [[nodiscard]] auto run(const auto& in) const {
+    const auto x = in[0].detach();
+    const std::int64_t own = x.size(1) - (sums ? before + after : 0);
+    const std::int64_t large = std::max(before, after), small = std::min(before, after);
+    const bool other = middle && small > 0;
+    const auto slab = x.narrow(1, 0, large).contiguous();
+    const auto second = other ? x.narrow(1, x.size(1) - small, small).contiguous() : slab;
+    if (sums) {
+      auto y = x.narrow(1, before, own).clone();
+      y.narrow(1, 0, large).add_(slab);
+      if (other) y.narrow(1, own - small, small).add_(second);
+      return y;
+    }
+    auto y = x.new_empty({x.size(0), own + before + after, x.size(2)});
+    y.narrow(1, before, own).copy_(x);
+    const std::int64_t behind = before + own, at = before == large ? 0 : behind;
+    y.narrow(1, at, large).copy_(slab);
+    if (small == 0) return y;
+    auto rest = y.narrow(1, behind - at, small);
+    if (middle)
+      rest.copy_(second);
+    else
+      rest.zero_();
+    return y;
+  }
+};
+
 }  // namespace sibyl

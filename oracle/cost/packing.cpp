@@ -46,6 +46,13 @@ Signature swapped(const Transfer& transfer, const LocalTensor& in, const LocalTe
   return {std::move(packing), {in.shape}, {out.shape}, in.dtype};
 }
 
+Signature halo(const Transfer& transfer, const LocalTensor& in, const LocalTensor& out) {
+  HaloPacking packing{.before = transfer.halo.before, .after = transfer.halo.after};
+  packing.sums = transfer.motion == Motion::halo_sum;
+  packing.middle = transfer.ranks > 2;
+  return {packing, {around(in.shape, transfer.dim)}, {around(out.shape, transfer.dim)}, out.dtype};
+}
+
 }  // namespace
 
 std::optional<Signature> packing_of(const Transfer& transfer, const LocalTensor& in, const LocalTensor& out,
@@ -65,9 +72,9 @@ std::optional<Signature> packing_of(const Transfer& transfer, const LocalTensor&
       if (in_a_row(transfer, in.shape)) return here ? std::optional(copy_of(out)) : std::nullopt;
       return here ? apart(transfer, in, out) : copy_of(in);
     case Motion::all_to_all: return here ? swapped(transfer, in, out) : copy_of(in);
-    case Motion::slice:
     case Motion::halo:
-    case Motion::halo_sum:
+    case Motion::halo_sum: return here ? halo(transfer, in, out) : copy_of(out);
+    case Motion::slice:
     case Motion::own_numbers: return copy_of(out);
   }
   return std::nullopt;

@@ -5,11 +5,6 @@
 namespace sibyl {
 namespace {
 
-template <class... Ops>
-bool is_any(const Attributes& attributes) {
-  return (std::holds_alternative<Ops>(attributes) || ...);
-}
-
 // Autocast lists layer_norm and group_norm for f32; batch_norm and instance_norm are in none of its lists and run in
 // the type of their input, with their scale and shift in f32.
 bool norm_in_full(NormalizationKind kind) {

@@ -5,11 +5,6 @@
 namespace sibyl::interpolation {
 namespace {
 
-template <class... Ops>
-bool is_any(const Attributes& attributes) {
-  return (std::holds_alternative<Ops>(attributes) || ...);
-}
-
 void neutralise(Attention& op) {
   op.scale = 1.0;
   op.dropout = op.dropout > 0.0 ? 0.1 : 0.0;  // whether a mask is drawn matters, its ratio does not

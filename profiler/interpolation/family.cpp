@@ -287,6 +287,11 @@ void set_place(const Packing& op, const KernelKey& key, Place& p) {
                          std::min(run(op.apart, shape_of(key.signature.inputs, 0), op.apart_pieces),
                                   run(op.together, shape_of(key.signature.outputs, 0), op.together_pieces))});
 }
+void set_place(const HaloPacking& op, const KernelKey& key, Place& p) {
+  p.family.category = (op.sums ? 1 : 0) + (op.middle ? 2 : 0);
+  p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0),
+                         extent_from_back(shape_of(key.signature.inputs, 0), 0)});
+}
 void set_place(const auto&, const KernelKey& key, Place& p) {
   p.features = features({elements(key.signature.inputs, 0), elements(key.signature.outputs, 0)});
 }

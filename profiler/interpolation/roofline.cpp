@@ -43,7 +43,8 @@ double usual_slowdown(const Attributes& attributes) {
         else if constexpr (is_one_of<Op, Softmax, CrossEntropy, LocalResponseNorm, Pool, ClassStatistics,
                                      NormStatistics, ApplyNorm>)
           return 1.8;
-        else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, Packing, OptimizerUpdate>)
+        else if constexpr (is_one_of<Op, Unary, Binary, Where, Dropout, Cast, Copy, Packing, HaloPacking,
+                                     OptimizerUpdate>)
           return 1.2;
         else
           return 1.5;

@@ -105,7 +105,7 @@ Prepared prepare(const KernelKey& key, bool cold) {
   if (key.pass == Pass::backward) return prepare_backward(key, cold);
   if (std::holds_alternative<Copy>(key.signature.attributes)) return prepare_copy(key, cold);
   Prepared forward = prepare_forward(key, cold);
-  if (std::holds_alternative<Packing>(key.signature.attributes)) forward.memory = {};  // known (packing_elements())
+  if (is_any<Packing, HaloPacking>(key.signature.attributes)) forward.memory = {};  // known (packing_elements())
   return forward;
 }
 

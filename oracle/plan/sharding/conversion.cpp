@@ -85,8 +85,8 @@ std::int64_t buffer_elements(const Transfer& transfer, const Shape& input, const
     case Motion::all_gather: return element_count(rounded_up(transfer, output));
     case Motion::halo: return slab_elements(transfer, input);
     case Motion::halo_sum: return slab_elements(transfer, output);
-    case Motion::pass_round: return element_count(input) * transfer.round;
-    case Motion::sum_round: return 2 * element_count(input) * transfer.round;
+    case Motion::pass_round: return element_count(input) * transfer.ranks;
+    case Motion::sum_round: return 2 * element_count(input) * transfer.ranks;
   }
   return 0;
 }

@@ -53,7 +53,7 @@ struct Transfer {
   std::int64_t surplus = 0;     // of the split along `dim` (Layout)
   std::int64_t numbers_of = 0;  // own_numbers
   double value = 0.0;           // fill
-  int round = 0;                // what goes round: ranks
+  int ranks = 0;                // between which something goes round, or halos; else not told
   std::optional<DType> type = {};  // of elements on the way, where it is not the tensor's
 
   bool operator==(const Transfer&) const = default;

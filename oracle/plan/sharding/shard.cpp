@@ -74,7 +74,9 @@ class Sharder {
   }
 
   LocalTensorId convert_from(LocalTensorId id, const Layout& have, const Need& need, bool gradient) {
-    for (const Conversion& conversion : convert(have, need, gradient)) {
+    for (Conversion& conversion : convert(have, need, gradient)) {
+      for (Transfer* transfer : {&conversion.forward, &conversion.backward})
+        if (transfer->motion == Motion::halo || transfer->motion == Motion::halo_sum) transfer->ranks = ways_;
       const LocalTensorId next = add_like(id, result_shape(conversion.forward, result_[id].shape, ways_));
       if (conversion.forward.motion == Motion::all_gather)
         mark(next, Layout::whole());

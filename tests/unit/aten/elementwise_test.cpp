@@ -140,6 +140,20 @@ TEST(Packing, first_of_two_ranks) {
   expect_values(run_one(Packing{.apart = 0, .together = 1}, {x}), {1, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
 }
 
+// Three rows of two, 0 1 / 2 3 / 4 5. At the rim the larger slab goes and comes, beyond the other edge is 0; in the
+// middle both come. Home again, the rows around 2 3 / 4 5 / 6 7 are added, at the rim on one side.
+TEST(HaloPacking, rows_around_and_home) {
+  const at::Tensor x = counting({1, 3, 2});
+  expect_values(run_one(HaloPacking{.before = 2, .after = 1}, {x}), {1, 6, 2}, {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 0, 0});
+  expect_values(run_one(HaloPacking{.before = 0, .after = 1}, {x}), {1, 4, 2}, {0, 1, 2, 3, 4, 5, 0, 1});
+  expect_values(run_one(HaloPacking{.before = 1, .after = 1, .middle = true}, {x}), {1, 5, 2},
+                {0, 1, 0, 1, 2, 3, 4, 5, 4, 5});
+  const at::Tensor wide = counting({1, 5, 2});
+  expect_values(run_one(HaloPacking{.before = 1, .after = 1, .sums = true}, {wide}), {1, 3, 2}, {2, 4, 4, 5, 6, 7});
+  expect_values(run_one(HaloPacking{.before = 1, .after = 1, .sums = true, .middle = true}, {wide}), {1, 3, 2},
+                {2, 4, 4, 5, 14, 16});
+}
+
 // ONNX's own examples: 1 2 3 4 5 summed up both ways, with and without themselves.
 TEST(RunningSum, both_ways) {
   const at::Tensor x = tensor({1, 2, 3, 4, 5}, {5});

@@ -54,6 +54,19 @@ TEST(PackingOf, WhatIsExchangedIsTakenApartAndPutTogether) {
             "packing(ways=4,apart=0,together=1)[8x3]->[2x12]:f32");
 }
 
+// Rows of images shared, and columns; of three ranks one has two neighbours.
+TEST(PackingOf, HalosAreRowsBesideTheOwn) {
+  Transfer halo = moved(Motion::halo, 2);
+  halo.halo = {1, 2, 0.0}, halo.ranks = 2;
+  EXPECT_EQ(packing(halo, {8, 3, 4, 6}, {8, 3, 7, 6}), "halo_packing(before=1,after=2)[24x4x6]->[24x7x6]:f32");
+  halo.dim = 3, halo.ranks = 3;
+  EXPECT_EQ(packing(halo, {8, 3, 4, 6}, {8, 3, 4, 9}), "halo_packing(before=1,after=2,middle=1)[96x6x1]->[96x9x1]:f32");
+  halo.motion = Motion::halo_sum;
+  EXPECT_EQ(packing(halo, {8, 3, 4, 9}, {8, 3, 4, 6}),
+            "halo_packing(before=1,after=2,sums=1,middle=1)[96x9x1]->[96x6x1]:f32");
+  EXPECT_EQ(packing(halo, {8, 3, 4, 9}, {8, 3, 4, 6}, Backend::cuda), "copy[8x3x4x6]->[8x3x4x6]:f32");
+}
+
 TEST(PackingOf, SumsAreTakenWhereTheyLie) {
   EXPECT_EQ(packing(moved(Motion::all_reduce), {8, 3}, {8, 3}), "");
   EXPECT_EQ(packing(moved(Motion::none), {8, 3}, {8, 3}), "");

@@ -92,11 +92,11 @@ Variants by_ring(const Attention& op, const Operands& o) {
   Conversion round;
   round.forward.motion = Motion::pass_round, round.backward.motion = Motion::sum_round;
   round.forward.dim = round.backward.dim = rows;
-  round.forward.round = round.backward.round = static_cast<int>(o.ways);
+  round.forward.ranks = round.backward.ranks = static_cast<int>(o.ways);
   variant.program = [local, parts, round, y = part_of(o.outputs.at(0), parts, o.ways)](
                         Emitter& emit, const std::vector<LocalTensorId>& in) {
-    const LocalTensorId keys = emit.exchange(in[1], round, round.forward.round);
-    const LocalTensorId values = emit.exchange(in[2], round, round.forward.round);
+    const LocalTensorId keys = emit.exchange(in[1], round, round.forward.ranks);
+    const LocalTensorId values = emit.exchange(in[2], round, round.forward.ranks);
     for (const LocalTensorId part : {keys, values}) emit.mark(part, parts);
     const LocalTensorId made = emit.compute(local, {in[0], keys, values}, y);
     emit.mark(made, parts);
