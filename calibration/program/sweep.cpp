@@ -82,13 +82,6 @@ std::vector<Shape> tokens(SweepSize size) {
   return shapes;
 }
 
-// What two ranks copy that have half of the second dimension each.
-void add_packing(Keys& keys, const Shape& whole) {
-  const Shape half{whole[0], whole[1] / 2, whole[2]};
-  keys.push_back({{Packing{.together = 1}, {half}, {whole}, DType::f32}, Pass::forward, 0});
-  keys.push_back({{Packing{.apart = 1}, {whole}, {half}, DType::f32}, Pass::forward, 0});
-}
-
 Keys image_operations(SweepSize size) {
   Keys keys;
   for (const Shape& x : images(size)) {
@@ -104,7 +97,6 @@ Keys image_operations(SweepSize size) {
     add(keys, Concat{.axis = 1}, {x, x}, {x[0], 2 * x[1], x[2], x[3]}, 3);
     add(keys, Unary{.kind = UnaryKind::clip, .alpha = 0, .beta = 6}, {x}, x, 1);
     add(keys, Dropout{}, {x}, x, 1);
-    add_packing(keys, {x[0], x[1], x[2] * x[3]});
   }
   return keys;
 }
@@ -119,7 +111,33 @@ Keys token_operations(SweepSize size) {
     add(keys, Embedding{}, {{30522, x[2]}, {x[0], x[1]}}, x, 1);
     add(keys, Dropout{.ratio = 0.1}, {x}, x, 1);
     add(keys, CrossEntropy{.class_axis = 1}, {{x[0] * x[1], 1000}, {x[0] * x[1]}}, {}, 1);
-    add_packing(keys, {x[0] * x[1], x[2], 1});
+  }
+  return keys;
+}
+
+// What two ranks copy to exchange channels, rows and columns of images, columns of tokens, and these for tokens.
+Keys exchange_operations(SweepSize size) {
+  Keys keys;
+  const auto halves = [&](std::int64_t outer, std::int64_t extent, std::int64_t inner) {
+    if (extent % 2 != 0) return;
+    const Shape whole{outer, extent, inner}, half{outer, extent / 2, inner};
+    add(keys, Packing{.together = 1}, {half}, whole, 0);
+    add(keys, Packing{.apart = 1}, {whole}, half, 0);
+  };
+  const auto halo = [&](std::int64_t outer, std::int64_t extent, std::int64_t inner) {
+    const Shape own{outer, extent, inner}, with{outer, extent + 2, inner};
+    add(keys, HaloPacking{.before = 1, .after = 1}, {own}, with, 0);
+    add(keys, HaloPacking{.before = 1, .after = 1, .sums = true}, {with}, own, 0);
+  };
+  for (const Shape& x : images(size)) {
+    halves(x[0], x[1], x[2] * x[3]);
+    halo(x[0] * x[1], x[2], x[3]);
+    halo(x[0] * x[1] * x[2], x[3], 1);
+  }
+  for (const Shape& x : tokens(size)) {
+    halves(x[0] * x[1], x[2], 1);
+    add(keys, Packing{.apart = 0, .together = 1}, {{x[0] * x[1], x[2] / 2}}, {x[0] * x[1] / 2, x[2]}, 0);
+    add(keys, Packing{.apart = 1, .together = 0}, {{x[0] * x[1] / 2, x[2]}}, {x[0] * x[1], x[2] / 2}, 0);
   }
   return keys;
 }
@@ -140,8 +158,13 @@ Keys parameter_operations(SweepSize size, const std::vector<OptimizerKind>& opti
 std::vector<KernelKey> sweep(SweepSize size, const std::vector<OptimizerKind>& optimizers) {
   const std::vector<std::int64_t> batches =
       size == SweepSize::full ? std::vector<std::int64_t>{8, 1, 32} : std::vector<std::int64_t>{4};
-  const std::array families{convolutions(batches),  linears(batches),       attentions(batches),
-                            image_operations(size), token_operations(size), parameter_operations(size, optimizers)};
+  const std::array families{convolutions(batches),
+                            linears(batches),
+                            attentions(batches),
+                            image_operations(size),
+                            token_operations(size),
+                            exchange_operations(size),
+                            parameter_operations(size, optimizers)};
   Keys keys;
   const auto longest = std::max_element(families.begin(), families.end(), [](const Keys& a, const Keys& b) {
                          return a.size() < b.size();

@@ -170,8 +170,9 @@ void each_reduction(const SearchSpace& space, const Strategy& strategy, const Vi
   if (can) visit(one);
 }
 
-// Orders that differ from the usual one, each once.
+// The usual order and those that differ from it, each once, whatever `fixed` has.
 void each_order(const SearchSpace& space, Strategy strategy, const Visit& visit) {
+  if (space.orders) strategy.order.clear();
   visit(strategy);
   if (!space.orders || strategy.data == 1) return;
   std::vector<MeshAxis> within;  // a replica, and split

@@ -70,6 +70,9 @@ TEST(SearchSpace, VariesOrdersAndBuckets) {
       expected.push_back(order + bucket);
   EXPECT_THAT(of_the_mesh, testing::UnorderedElementsAreArray(expected));
   EXPECT_EQ(without_replicas, 4U);  // tensor x pipeline = 8 x 1, 4 x 2, 2 x 4, 1 x 8
+  const std::set<std::string> usual = words(s);
+  s.fixed.order = {MeshAxis::data};  // what is varied is not fixed
+  EXPECT_EQ(words(s), usual);
   EXPECT_EQ(parse_varied("order,speed", s).error().code, ErrorCode::usage);
   EXPECT_EQ(parse_varied("", s).error().code, ErrorCode::usage);
 }

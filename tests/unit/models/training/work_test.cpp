@@ -75,7 +75,7 @@ TEST(PackingWork, WhatIsCopied) {
   EXPECT_EQ(rule_of("packing(apart=0,together=1)[4x2]->[2x4]:f32", 0).forward, work(0, 16 * 4, 16 * 4));
 }
 
-// Own rows of 12 elements, and slabs of 2 and of 4 rows of 3: read and written once, the slabs twice.
+// Own rows of 12 elements, read and written once, and a slab of one row of 3, or two, twice.
 TEST(HaloPackingWork, OwnRowsAndSlabs) {
   EXPECT_EQ(rule_of("halo_packing(before=1)[1x4x3]->[1x5x3]:f32", 0).forward, work(0, (12 + 6) * 4, (12 + 6) * 4));
   EXPECT_EQ(rule_of("halo_packing(before=1,after=1,sums=1)[1x6x3]->[1x4x3]:f32", 0).forward,
