@@ -57,14 +57,9 @@ Signature halo(const Transfer& transfer, const LocalTensor& in, const LocalTenso
 
 std::optional<Signature> packing_of(const Transfer& transfer, const LocalTensor& in, const LocalTensor& out,
                                     Backend backend) {
+  if (in_place(transfer)) return std::nullopt;
   const bool here = backend == Backend::cpu;
   switch (transfer.motion) {
-    case Motion::none:
-    case Motion::all_reduce:
-    case Motion::maximum:
-    case Motion::fill:
-    case Motion::pass_round:
-    case Motion::sum_round: return std::nullopt;  // sums are taken where they lie
     case Motion::all_gather:
       if (in_a_row(transfer, in.shape)) return here ? std::optional(copy_of(in)) : std::nullopt;
       return here ? together(transfer, in, out) : copy_of(out);
@@ -74,10 +69,8 @@ std::optional<Signature> packing_of(const Transfer& transfer, const LocalTensor&
     case Motion::all_to_all: return here ? swapped(transfer, in, out) : copy_of(in);
     case Motion::halo:
     case Motion::halo_sum: return here ? halo(transfer, in, out) : copy_of(out);
-    case Motion::slice:
-    case Motion::own_numbers: return copy_of(out);
+    default: return copy_of(out);
   }
-  return std::nullopt;
 }
 
 }  // namespace sibyl
