@@ -41,6 +41,21 @@ struct Concatenate : Function<Concatenate> {
   }
 };
 
+struct Sum : Function<Sum> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const std::vector<std::int64_t>& axes,
+                            bool keep_dims) {
+    std::vector<std::int64_t> row = x.sizes().vec();  // of the result, were all dimensions kept
+    for (const std::int64_t axis : axes) row.at(static_cast<std::size_t>(axis < 0 ? axis + x.dim() : axis)) = 1;
+    context->saved_data["shape"] = x.sizes().vec();
+    context->saved_data["row"] = row;
+    return x.sum(axes, keep_dims);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor row = gradients[0].reshape(context->saved_data["row"].toIntVector());
+    return {row.expand(context->saved_data["shape"].toIntVector()).contiguous(), at::Tensor(), at::Tensor()};
+  }
+};
+
 }  // namespace
 
 at::Tensor contiguous_permute(const at::Tensor& x, const std::vector<std::int64_t>& permutation) {
@@ -49,6 +64,10 @@ at::Tensor contiguous_permute(const at::Tensor& x, const std::vector<std::int64_
 
 at::Tensor contiguous_concat(const Tensors& parts, std::int64_t axis) {
   return Concatenate::apply(at::TensorList(parts), axis);
+}
+
+at::Tensor contiguous_sum(const at::Tensor& x, const std::vector<std::int64_t>& axes, bool keep_dims) {
+  return Sum::apply(x, axes, keep_dims);
 }
 
 }  // namespace sibyl::aten

@@ -2,6 +2,7 @@
 #include <functional>
 #include <numeric>
 
+#include "aten/operations/contiguous.h"
 #include "aten/operations/families.h"
 
 namespace sibyl::aten {
@@ -24,7 +25,7 @@ at::Tensor run(const Reduce& op, const Tensors& in) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   switch (op.kind) {
-    case ReduceKind::sum: return x.sum(axes, op.keep_dims);
+    case ReduceKind::sum: return contiguous_sum(x, axes, op.keep_dims);
     case ReduceKind::mean: return x.mean(axes, op.keep_dims);
     case ReduceKind::max: return x.amax(axes, op.keep_dims);
     case ReduceKind::min: return x.amin(axes, op.keep_dims);

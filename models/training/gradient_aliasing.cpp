@@ -4,7 +4,6 @@ namespace sibyl {
 
 bool passes_gradient_through(const Signature& s, std::size_t operand) {
   if (std::holds_alternative<Reshape>(s.attributes) || std::holds_alternative<Copy>(s.attributes)) return true;
-  if (const auto* reduce = std::get_if<Reduce>(&s.attributes)) return reduce->kind == ReduceKind::sum;  // an expanded view
   const auto* binary = std::get_if<Binary>(&s.attributes);
   if (!binary || s.inputs.size() != 2 || s.inputs[operand] != s.outputs.front()) return false;  // broadcast: summed anew
   return binary->kind == BinaryKind::add || (binary->kind == BinaryKind::sub && operand == 0);

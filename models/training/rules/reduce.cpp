@@ -1,8 +1,8 @@
 // Reductions and softmax.
 //
-// Softmax: 5 FLOPs an element (maximum, subtract, exponentiate, sum, divide); backward y (dy - sum(y dy)) 4, from its result.
-// Reduce: 1 an element. A sum's gradient is dy broadcast, a view; a mean's is scaled by 1/n and written out. libtorch 1.13 keeps
-// a mean's operand, though only for its size; PyTorch 2.x does not.
+// Softmax: 5 FLOPs an element (maximum, subtract, exponentiate, sum, divide); backward y (dy - sum(y dy)) 4, from its
+// result. Reduce: 1 an element. A sum's gradient is dy broadcast and written out (aten/operations/contiguous.h); a
+// mean's is scaled by 1/n, too. libtorch 1.13 keeps a mean's operand, though only for its size; PyTorch 2.x does not.
 #include "models/training/rules/rules.h"
 
 namespace sibyl::rules {
@@ -22,9 +22,9 @@ TrainingRule rule(const Reduce& op, const Context& c) {
   TrainingRule r;
   r.forward = work(op.kind == ReduceKind::mean ? x + y : x, x * e, y * (position ? index_bytes : e));
   switch (op.kind) {
-    case ReduceKind::sum:
     case ReduceKind::argmax:
     case ReduceKind::argmin: break;
+    case ReduceKind::sum: r.backward = work(0, y * e, x * e); break;
     case ReduceKind::mean:
       r.backward = work(x, y * e, x * e);
       if (c.cpu()) r.saved = {saved_input(0)};

@@ -187,6 +187,20 @@ TEST(Reduce, each_kind) {
   expect_values(run_one(Reduce{argmin, {1}, true}, {x}), {2, 1}, {1, 2});
 }
 
+// Else whoever reads it next would copy it first (contiguous.h).
+TEST(Reduce, a_sums_gradient_is_written_out) {
+  for (const bool keep_dims : {true, false}) {
+    const at::Tensor x = counting({2, 3, 2}).set_requires_grad(true);
+    const at::Tensor before = x * 1;
+    at::Tensor gradient;
+    before.register_hook([&](const at::Tensor& arrived) { gradient = arrived; });
+    const at::Tensor sums = run_one(Reduce{ReduceKind::sum, {-2}, keep_dims}, {before});
+    (sums.reshape({2, 2}) * tensor({1, 2, 3, 4}, {2, 2})).sum().backward();
+    EXPECT_TRUE(gradient.is_contiguous());
+    expect_values(gradient, {2, 3, 2}, {1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4});
+  }
+}
+
 TEST(Cast, changes_the_type) {
   EXPECT_EQ(run_one(Cast{DType::i64}, {counting({2})}).scalar_type(), at::kLong);
   EXPECT_EQ(run_one(Cast{DType::bf16}, {counting({2})}).scalar_type(), at::kBFloat16);

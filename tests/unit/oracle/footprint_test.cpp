@@ -187,5 +187,10 @@ TEST(Aliasing, AdditionPassesItsGradientOnUnlessBroadcast) {
   EXPECT_FALSE(passes_gradient_through(difference, 1)) << "negated";
 }
 
+TEST(Aliasing, ASumsGradientIsWrittenOut) {
+  const Signature sum{Reduce{ReduceKind::sum, {1}, false}, {{2, 3}}, {{2}}, DType::f32};
+  EXPECT_FALSE(passes_gradient_through(sum, 0));
+}
+
 }  // namespace
 }  // namespace sibyl

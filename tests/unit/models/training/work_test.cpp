@@ -233,7 +233,8 @@ TEST(EmbeddingWork, ReadsItsRowsAndWritesADenseGradient) {  // 6 ids of 100 rows
 }
 
 TEST(ReduceWork, SumAndMean) {
-  EXPECT_EQ(rule_of("reduce(kind=sum,axes=1)[4x8]->[4x1]:f32", first).backward, Work{});  // dy seen 8 times: a view
+  EXPECT_EQ(rule_of("reduce(kind=sum,axes=1)[4x8]->[4x1]:f32", first).backward,
+            work(0, 16, 128));  // dy written 8 times
   EXPECT_EQ(rule_of("reduce(axes=1)[4x8]->[4x1]:f32", first).backward, work(32, 16, 128));
 }
 
