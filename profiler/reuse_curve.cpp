@@ -89,11 +89,11 @@ double ReuseCurve::kept(Seconds age) const {
   return std::lerp(a.kept, b.kept, (age - a.age) / (b.age - a.age));
 }
 
-double ReuseCurve::found(const Since& last, Bytes near, Bytes step) const {
+double ReuseCurve::found(const Since& last, Bytes near, Bytes apart) const {
   if (!known()) return 0;
   const double saved = memory() - time_of_byte(near, near);
   if (saved <= 0) return 0;
-  return std::clamp((memory() - time_of_byte(last.distance, step)) / saved, 0.0, 1.0) * kept(last.age);
+  return std::clamp((memory() - time_of_byte(last.distance, apart)) / saved, 0.0, 1.0) * kept(last.age);
 }
 
 }  // namespace sibyl

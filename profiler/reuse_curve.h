@@ -1,8 +1,8 @@
 // How fast a step reads again what it has touched before, by how much else it touches in between, and in all.
 //
 // A cache that keeps what was used last holds a byte as long as few others were touched since. Others keep what comes
-// again and again, and of what is new to them little: there it matters how much a whole step touches, which comes again
-// with each step. So it is measured as a step does it: memory is walked through and back, again and again, each part of
+// again and again, and of what is new to them little: there it matters how much a step touches until the same comes
+// again. So it is measured as a step does it: memory is walked through and back, again and again, each part of
 // it so many bytes apart (torch/reuse_sweep.h). What others on the machine need of the cache takes away with time what
 // is not touched, and what was touched but once a cache may not take in at all: both are measured, too.
 #pragma once
@@ -46,8 +46,9 @@ class ReuseCurve {
 
   [[nodiscard]] bool known() const { return !rows_.empty() && rows_.back().points.size() > 1; }
   // Of the time by which memory is slower than what comes again within `near` bytes in all, the share that is saved by
-  // what a step of so many bytes touched so long ago: 1 where both are read alike, 0 where that comes from memory.
-  [[nodiscard]] double found(const Since& last, Bytes near, Bytes step) const;
+  // what a step touched so long ago that comes again after so many bytes in the mean: 1 where both are read alike, 0
+  // where that comes from memory.
+  [[nodiscard]] double found(const Since& last, Bytes near, Bytes apart) const;
 
  private:
   struct Point {

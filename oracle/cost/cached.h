@@ -2,7 +2,7 @@
 //
 // Kernels are timed with nearly all that they touch in memory, and where a cache saves them time, once more with all of
 // it still there (KernelEstimate::cached). In a step some of it is: what the cache still holds of what the step
-// touches, in its order (memory/reuse.h), by how much else and how long ago that was, and by how much all of it is
+// touches, in its order (memory/reuse.h), by how much else and how long ago that was, and by how often it comes again
 // (ReuseCurve). So recomputed activations are there when their backward runs, and of a model smaller than the cache
 // everything is, as far as others leave it there.
 // docs/models/compute.md has the formula.

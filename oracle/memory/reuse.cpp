@@ -1,5 +1,6 @@
 #include "oracle/memory/reuse.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -76,6 +77,7 @@ std::vector<Reuse::Run> Reuse::runs() const {
     std::size_t touch = 0;
     Seconds at;
   };
+  const std::vector<Bytes> apart = apart_in_a_step();
   std::vector<Run> runs;
   std::vector<std::optional<Last>> last(pieces_.size());
   LastTouched since(touches_.size());
@@ -90,7 +92,7 @@ std::vector<Reuse::Run> Reuse::runs() const {
       if (const Warm warm = touches_[t].warm; counts && warm != Warm::always) {
         ReuseCurve::Since how_long{Bytes{unlimited}, {}};
         if (touched) how_long = {Bytes{since.from(touched->touch)}, began.at - touched->at};
-        runs.back().touches.push_back({Bytes{bytes}, how_long, warm == Warm::when_timed});
+        runs.back().touches.push_back({Bytes{bytes}, how_long, apart[touches_[t].address], warm == Warm::when_timed});
       }
       if (touched) since.add(touched->touch, -bytes);
       touched = Last{t, began.at};
@@ -98,6 +100,20 @@ std::vector<Reuse::Run> Reuse::runs() const {
     }
   }
   return runs;
+}
+
+// What was made right before comes from the cache's first levels: the last one does not see it.
+std::vector<Bytes> Reuse::apart_in_a_step() const {
+  std::vector<int> times(pieces_.size(), 0);
+  double all = 0;
+  for (std::size_t t = began_[step_begun_].first; t < touches_.size(); ++t) {
+    if (touches_[t].warm == Warm::always) continue;
+    ++times[touches_[t].address];
+    all += pieces_[touches_[t].address].bytes;
+  }
+  std::vector<Bytes> apart;
+  for (const int n : times) apart.emplace_back(all / std::max(1, n));
+  return apart;
 }
 
 Bytes Reuse::step() const {

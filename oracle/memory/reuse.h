@@ -41,6 +41,7 @@ class Reuse {
   struct Touch {
     Bytes bytes;
     ReuseCurve::Since last;  // since it was touched last
+    Bytes apart;             // between two touches of it in the mean of a step, counting all that is touched each time
     bool warm_when_timed = false;
   };
   struct Run {
@@ -69,6 +70,8 @@ class Reuse {
     Address address = 0;
     Warm warm = Warm::no;
   };
+
+  [[nodiscard]] std::vector<Bytes> apart_in_a_step() const;  // of each piece
 
   std::vector<Piece> pieces_;
   std::unordered_map<double, std::vector<Address>> free_;  // by size

@@ -70,6 +70,25 @@ TEST(Reuse, CountsTheTimeOfKernelsSinceEachTouch) {
   EXPECT_NEAR(reuse.time().value(), 8e-3, 1e-12);
 }
 
+// Of a and b, of 100 and 50 bytes, three touches a step come to memory, 250 bytes in all: a comes again after 125 of
+// them in the mean, b after all. What is warm anyway does not come to memory.
+TEST(Reuse, CountsHowOftenAPieceComesAgain) {
+  Reuse reuse;
+  for (int step = 0; step < 2; ++step) {
+    if (step > 0) reuse.again();
+    reuse.kernel(nullptr, 0);
+    reuse.touch(reuse.fixed(piece(0), 100));
+    reuse.touch(reuse.fixed(piece(1), 50));
+    reuse.kernel(nullptr, 1);
+    reuse.touch(reuse.fixed(piece(0), 100));
+    reuse.touch(reuse.fixed(piece(1), 50), Reuse::Warm::always);
+  }
+  const std::vector<Reuse::Run> runs = reuse.runs();
+  EXPECT_EQ(runs.at(0).touches.at(0).apart, Bytes{125});
+  EXPECT_EQ(runs.at(0).touches.at(1).apart, Bytes{250});
+  EXPECT_EQ(runs.at(1).touches.at(0).apart, Bytes{125});
+}
+
 TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
   Reuse reuse;
   reuse.kernel(nullptr, 0);
@@ -202,27 +221,61 @@ TEST(Cached, IsSureOfAllAndOfNothing) {
   EXPECT_GT(between, 3);
 }
 
-// A cache that holds a whole step finds all of it however far apart; one that a step is too large for finds what is
-// near, which is nothing of what counts here.
-TEST(Cached, GoesByTheWholeStep) {
-  const Plan plan = make_plan(layers(), alone()).value();
+// A cache that holds what comes again within `fast` bytes in the mean, however far apart, and of what comes again after
+// four times as many only what is near, which is nothing of what counts here; in between it goes by the logarithm.
+std::vector<PricedKernel> priced_holding(Bytes fast) {
   Cluster cluster = with_cache(Bytes{16});
-  const Bytes step = reuse_of(plan, price(plan, cluster), 0, cluster.kernels.device()).step();
-  const auto of_step_times = [&](double scale) {
-    std::vector<ReuseSample> samples;
-    for (const auto& [larger, far] : {std::pair{1.0, 4e10}, std::pair{4.0, 1e10}})
-      for (const auto& [distance, rate] : {std::pair{1.0, 4e10}, std::pair{2.0, far}})
-        samples.push_back({scale * larger * step, Bytes{distance}, BytesPerSecond{rate}});
-    cluster.reuse = ReuseCurve(samples, {}, {});
-    return priced(cluster);
-  };
-  for (const PricedKernel& kernel : of_step_times(1)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
-  for (const PricedKernel& kernel : of_step_times(2)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
-  for (const PricedKernel& kernel : of_step_times(0.25)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 1e-3);
-  for (const PricedKernel& kernel : of_step_times(0.5)) {
-    EXPECT_GT(kernel.estimate.time.time.value(), 0.5e-3);
-    EXPECT_LT(kernel.estimate.time.time.value(), 1e-3);
+  std::vector<ReuseSample> samples;
+  for (const auto& [step, far] : {std::pair{fast, 4e10}, std::pair{4.0 * fast, 1e10}})
+    for (const auto& [distance, rate] : {std::pair{1.0, 4e10}, std::pair{2.0, far}})
+      samples.push_back({step, Bytes{distance}, BytesPerSecond{rate}});
+  cluster.reuse = ReuseCurve(samples, {}, {});
+  return priced(cluster);
+}
+
+Reuse reuse_of_layers() {
+  const Plan plan = make_plan(layers(), alone()).value();
+  const Cluster cluster = with_cache(Bytes{16});
+  return reuse_of(plan, price(plan, cluster), 0, cluster.kernels.device());
+}
+
+TEST(Cached, HoldsAWholeStepOrNothingOfIt) {
+  const Bytes step = reuse_of_layers().step();
+  for (const PricedKernel& kernel : priced_holding(step)) EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
+  for (const PricedKernel& kernel : priced_holding(2.0 * step))
+    EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 0.5e-3);
+  for (const PricedKernel& kernel : priced_holding(step / 64.0))
+    EXPECT_DOUBLE_EQ(kernel.estimate.time.time.value(), 1e-3);
+}
+
+TEST(Cached, HoldsWhatComesAgainOften) {
+  const Reuse reuse = reuse_of_layers();
+  const double step = reuse.step().value(), fast = step / 4;
+  std::map<std::size_t, std::vector<double>> saved;  // by kernel: of each run the half that all would save
+  bool often = false, seldom = false;
+  for (const Reuse::Run& run : reuse.runs()) {
+    double bytes = 0, found = 0;
+    for (const Reuse::Touch& touch : run.touches) {
+      const double comes_again = std::min(step, std::max(touch.apart.value(), touch.last.distance.value()));
+      bytes += touch.bytes.value();
+      found += touch.bytes.value() * std::clamp(1 - std::log2(comes_again / fast) / 2, 0.0, 1.0);
+      often = often || comes_again < step / 2;
+      seldom = seldom || comes_again == step;
+    }
+    saved[run.key].push_back(found / bytes);
   }
+  EXPECT_TRUE(often && seldom);
+  const std::vector<PricedKernel> kernels = priced_holding(Bytes{fast});
+  const std::vector<KernelKey> keys = kernels_of(make_plan(layers(), alone()).value(), Backend::cpu);
+  int checked = 0;
+  for (const auto& [kernel, shares] : saved) {
+    const Work work = work_of(keys.at(kernel), Backend::cpu);
+    if (work.read + work.written > Bytes{fast}) continue;  // does not find all of its own, timed in the cache
+    ++checked;
+    const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+    EXPECT_NEAR(kernels[kernel].estimate.time.time.value(), 1e-3 * (1 - 0.5 * mean), 1e-12);
+  }
+  EXPECT_GT(checked, 5);
 }
 
 // A cache that holds all of a step, and from which all is gone in 3 ms or half of it in 1 s: kernels of 1 ms find there
