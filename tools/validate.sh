@@ -8,7 +8,8 @@
 #   gigabit     the same with a wire of 1 Gb/s
 #   strategies  every other way of splitting a model over the two unshaped hosts
 #   emulated    hybrids of them on 4, 8 and 16 emulated ranks (docs/trainer.md), on 2 to 8 hosts of 1 Gb/s and 100 Mb/s;
-#               emulated:RANKS:HOSTS:RATE is one of these
+#               emulated:RANKS:HOSTS:RATE is one of these, emulated:RANKS:HOSTS:RATE:TIMES one of a device that is TIMES slower
+#               (emulated:16:8:250mbit:4 is 1 Gb/s with four times the processors' time for messages: validation/slower.py says why)
 #   ddp         PyTorch's own DistributedDataParallel of three models on two hosts (ddp/validate.sh)
 #   network     what messages foretell of collectives, and those of some sizes of the others, on hosts behind one switch and behind two levels
 #               of them; network:RANKS:HOSTS:RATE[:UPLINK/HOSTS] is one of these
@@ -112,11 +113,15 @@ two_hosts() {  # SETTING
 
 # Inside `hosts.sh with`: as many ranks on each host. The wire is measured without training, as always, before each
 # round. Nothing is computed, so the cache need not be found: looking for it takes a gigabyte and more of each rank.
-emulated_ranks() {  # RANKS NAME
+emulated_ranks() {  # RANKS NAME [TIMES-SLOWER]
   cases=$out/cases.$2.txt
   sed "/^zoo:/s/\$/ --devices $1/" "$here/validation/emulated.$1.txt" > "$cases"
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
+  if [ -n "${3:-}" ]; then
+    python3 "$here/validation/slower.py" "$device" "$3" > "$out/$2.device.json"
+    device=$out/$2.device.json
+  fi
   lenient "$bin/sibyl" validate "$cases" --calibration "$out/$2.json" --device "emulated:$device" --launcher \
     "$here/hosts.sh run -np {ranks} --" --rounds 2 --network-budget 200s --cache 32MB --steps 3 --warmup 3 --max-mean-error 0.06 --max-error 0.15 --max-memory-error 0.02 --markdown --save "$out/$2.results.json" > "$out/$2.md"
   cat "$out/$2.md"
@@ -166,16 +171,16 @@ searched() {  # RANKS NAME
   cat "$out/$2.md"
 }
 
-emulated() {  # RANKS HOSTS RATE
+emulated() {  # RANKS HOSTS RATE [TIMES-SLOWER]
   [ -e "$here/validation/emulated.$1.txt" ] || { echo "validate.sh: there are cases for 4, 8 and 16 emulated ranks" >&2; exit 2; }
-  name=emulated-$1-ranks-$2-hosts-$3
+  name=emulated-$1-ranks-$2-hosts-$3${4:+-$4-times-slower}
   echo "## $name"
-  lenient "$here/hosts.sh" with "$2" "$3" -- "$0" "$bin" "$out" --inside emulated "$1" "$name"
+  lenient "$here/hosts.sh" with "$2" "$3" -- "$0" "$bin" "$out" --inside emulated "$1" "$name" "${4:-}"
 }
 
 if [ "${1:-}" = --inside ]; then
   case $2 in
-    emulated) emulated_ranks "$3" "$4" ;;
+    emulated) emulated_ranks "$3" "$4" "$5" ;;
     network) network_of_hosts "$3" "$4" "$5" "$6" ;;
     search) searched "$3" "$4" ;;
     *) two_hosts "$2" ;;
@@ -201,10 +206,10 @@ for setting in "${@:-one pair gigabit strategies emulated ddp}"; do
         emulated 16 8 100mbit
         emulated 16 8 1gbit ;;
       emulated:*:*:*)
-        IFS=: read -r _ ranks hosts rate <<END
+        IFS=: read -r _ ranks hosts rate times <<END
 $s
 END
-        emulated "$ranks" "$hosts" "$rate" ;;
+        emulated "$ranks" "$hosts" "$rate" "$times" ;;
       network)
         network 2 2 1gbit
         network 4 4 1gbit
@@ -219,7 +224,7 @@ END
 $s
 END
         network "$ranks" "$hosts" "$rate" ;;
-      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated, emulated:RANKS:HOSTS:RATE, ddp, network, network:RANKS:HOSTS:RATE or search" >&2
+      *) echo "validate.sh: '$s' is not one, pair, gigabit, strategies, emulated, emulated:RANKS:HOSTS:RATE[:TIMES], ddp, network, network:RANKS:HOSTS:RATE or search" >&2
         exit 2 ;;
     esac
   done
