@@ -1,46 +1,25 @@
 #include "trainer/zero.h"
 
-#include <ATen/native/Resize.h>
-
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "aten/dtype.h"
-#include "aten/memory.h"
 #include "aten/weightless.h"
 #include "oracle/plan/names.h"
 #include "trainer/accumulation_hooks.h"
-#include "trainer/communication_thread.h"
-#include "trainer/copy_thread.h"
-#include "trainer/emulated_device.h"
 #include "trainer/gradient_arrivals.h"
-#include "trainer/tensor_bytes.h"
+#include "trainer/shard.h"
+#include "trainer/shard_messages.h"
+#include "trainer/unit_gathering.h"
 
 namespace sibyl::trainer {
 namespace {
 
-struct Shard {
-  const Bucket* bucket = nullptr;
-  BucketPart range;
-  at::Tensor flat, own;  // parameters; the rank's part, of the flat tensor or apart from it
-  const ParameterUnit* unit = nullptr;
-  std::size_t unit_index = 0;
-  bool gathered = true;
-  std::size_t gathering = 0;        // number of the gathering to wait for
-  OutsidePlace home;                // of `own`, which is then here only on its way
-  std::size_t bringing = 0;         // number of the copy to wait for; 0: not on its way
-  at::Tensor buffer, gradient;      // of gradients, and the rank's part of them
-  at::Tensor room;                  // that the buffer lies in, where it is one of those that go round
-  std::vector<std::int64_t> place;  // of each parameter
-  std::vector<bool> filled, waiting;  // of these; finished, while all buffers are of buckets before
-  std::size_t count = 0;    // filled
-  std::size_t arrived = 0;  // of these, in this backward
-  bool over = false;        // all of them have: nobody reads the parameters any more
-  std::size_t sending = 0;  // number of the reduce-scatter; 0: not sent
-  bool harvested = false;
-};
+std::int64_t largest_bucket(const GradientSync& sync) {  // bytes
+  std::int64_t largest = 0;
+  for (const Bucket& bucket : sync.buckets) largest = std::max(largest, bucket.bytes());
+  return largest;
+}
 
 }  // namespace
 
@@ -50,50 +29,23 @@ class ShardedSync::Impl {
       : replica_(replica),
         stage_(replica.stage()),
         sync_(stage_.gradients[index]),
-        communicator_(communicator),
         copies_(copies),
         emulated_(replica.emulated()),
         memory_(emulated_ ? at::kMeta : at::kCPU),
-        splits_(splits_backward(stage_)),
         arrivals_(stage_),
-        thread_(communicator),
-        share_(at::scalar_tensor(1.0 / replicas, at::kFloat)) {
-    shards_.resize(sync_.buckets.size());
-    if (emulated_) make_wire();
-    for (std::size_t b = 0; b < shards_.size(); ++b) lay_out(b);
-    for (std::size_t u = 0; u < stage_.units.size(); ++u)
-      if (stage_.units[u].sync == index) units_.push_back(stage_.units[u].bucket), own_unit(u);
+        share_(at::scalar_tensor(1.0 / replicas, at::kFloat)),
+        shards_(laid_out(communicator)),
+        messages_(communicator, emulated_, largest_bucket(sync_)),
+        units_(stage_, index, shards_, messages_, emulated_) {
     for (int i = 0; i < std::min<int>(sync_.buffers, static_cast<int>(shards_.size())); ++i)
       free_.push_back(new_room());
-    buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest_bucket());
+    buffer_bytes_ = static_cast<double>(free_.size()) * static_cast<double>(largest_bucket(sync_));
     for (Shard& shard : shards_) make_gradient(shard);
     add_hooks();
   }
 
-  Result<void> move_out(const std::filesystem::path& folder) {
-    if (stage_.parameter_tier == Tier::device || units_.empty()) return {};
-    std::int64_t end = 0;
-    for (const std::size_t bucket : units_) {
-      shards_[bucket].home.at = end;
-      end = next_page(end + static_cast<std::int64_t>(shards_[bucket].own.nbytes()));
-    }
-    if (!emulated_) {
-      SIBYL_TRY(Outside outside, Outside::make(stage_.parameter_tier, end, folder));
-      outside_ = std::make_unique<Outside>(std::move(outside));
-    }
-    for (const std::size_t bucket : units_) {
-      Shard& shard = shards_[bucket];
-      shard.home.outside = outside_.get();
-      if (outside_) {
-        outside_->write(shard.home.at, bytes_of(shard.own));
-        outside_->settle(shard.home.at, static_cast<std::int64_t>(shard.own.nbytes()));
-      }
-      shard.own = at::Tensor();
-    }
-    copying_ = std::make_unique<CopyThread>();
-    return {};
-  }
-  OffloadedBytes moved() const { return moved_; }
+  UnitGathering& units() { return units_; }
+  const UnitGathering& units() const { return units_; }
 
   void begin(const std::vector<LocalTensorId>& complete, bool first) {
     first_ = first;
@@ -125,13 +77,13 @@ class ShardedSync::Impl {
 
   void finish() {
     send_ready();
-    thread_.wait();
+    messages_.wait();
     for (Shard& shard : shards_) harvest(shard);
   }
 
   void record(Recorder* recorder) {
-    thread_.record(recorder);
-    recorder_ = recorder;
+    messages_.record(recorder);
+    units_.record(recorder);
   }
 
   std::vector<Part> parts() const {
@@ -142,93 +94,42 @@ class ShardedSync::Impl {
   }
 
   void gather_updated() {
-    for (Shard& shard : shards_)
-      if (!shard.unit) thread_.begin(Collective::all_gather, on_wire(shard.flat, shard.bucket->elements), "all-gather");
-    thread_.wait();
-  }
-
-  void before_forward(std::size_t step) {
-    for (std::size_t n = 0; n < units_.size(); ++n) {
-      Shard& shard = shards_[units_[n]];
-      if (step < shard.unit->begin || step >= shard.unit->end) continue;
-      shard.over = false;
-      need(shard);
-      if (step != shard.unit->begin) continue;
-      const auto ahead = static_cast<std::size_t>(shard.unit->ahead);
-      for (std::size_t k = 1; k <= ahead && n + k < units_.size(); ++k) gather(shards_[units_[n + k]]);
-      if (n + ahead + 1 < units_.size()) bring(shards_[units_[n + ahead + 1]]);
-    }
-  }
-
-  void after_forward(std::size_t step) {
-    for (const std::size_t bucket : units_) {
-      Shard& shard = shards_[bucket];
-      if (step + 1 == shard.unit->end && !stays_gathered(stage_, *shard.unit)) release(shard);
-    }
+    for (const Shard& shard : shards_)
+      if (!shard.unit)
+        messages_.begin(Collective::all_gather, messages_.of(shard.flat, shard.bucket->elements), "all-gather");
+    messages_.wait();
   }
 
   void begin_backward(Turn::Kind kind) {
     arrivals_.begin(kind);
-    for (Shard& shard : shards_) {
-      shard.over = false;
-      shard.arrived = 0;
-    }
-  }
-
-  void before_backward(std::size_t step) {
-    for (std::size_t n = units_.size(); n-- > 0;) {
-      Shard& shard = shards_[units_[n]];
-      if (step < shard.unit->begin || step >= shard.unit->end) continue;
-      if (shard.over) continue;                              // another sync's parameters are read within the same steps
-      if (shard.gathered && shard.gathering == 0) continue;  // entered before
-      need(shard);
-      const auto ahead = static_cast<std::size_t>(shard.unit->ahead_backward);
-      for (std::size_t k = 1; k <= ahead && k <= n; ++k)
-        if (Shard& next = shards_[units_[n - k]]; !next.over) gather(next);
-      if (ahead >= n) continue;
-      if (Shard& next = shards_[units_[n - ahead - 1]]; !next.over) bring(next);
-    }
-  }
-
-  // Where gradients of weights are put off, none tells when a unit is read no more.
-  void after_backward(std::size_t first) {
-    if (!splits_) return;
-    for (const std::size_t bucket : units_) {
-      Shard& shard = shards_[bucket];
-      if (shard.over || shard.unit->begin < first) continue;
-      shard.over = true;
-      release(shard);
-    }
-  }
-
-  void gather_all() {
-    for (const std::size_t bucket : units_) gather(shards_[bucket]);
-    for (const std::size_t bucket : units_) need(shards_[bucket]);
-  }
-  void release_all() {
-    for (const std::size_t bucket : units_) release(shards_[bucket]);
+    for (Shard& shard : shards_) shard.arrived = 0;
+    units_.begin_backward();
   }
 
   Bytes weights() const {
     double bytes = 0;
     for (const Shard& shard : shards_)
-      if (!shard.unit || !copying_)
+      if (!shard.unit || !units_.lie_outside())
         bytes += static_cast<double>(((shard.unit ? shard.own : shard.flat).nbytes() + 63) / 64 * 64);
     return Bytes{bytes};
   }
   Bytes communication() const { return Bytes{buffer_bytes_}; }
 
  private:
-  [[nodiscard]] static c10::ScalarType type_of(const Shard& shard) { return aten::scalar_type(shard.bucket->dtype); }
   at::Tensor made(const Shard& shard, std::int64_t elements) const {
-    return at::empty({elements}, memory_.dtype(type_of(shard)));
+    return at::empty({elements}, memory_.dtype(shard.type()));
   }
 
-  void lay_out(std::size_t index) {
+  std::vector<Shard> laid_out(const Communicator& communicator) {
+    std::vector<Shard> shards(sync_.buckets.size());
+    for (std::size_t b = 0; b < shards.size(); ++b) lay_out(b, communicator, shards[b]);
+    return shards;
+  }
+
+  void lay_out(std::size_t index, const Communicator& communicator, Shard& shard) {
     const at::NoGradGuard no_grad;
-    Shard& shard = shards_[index];
     shard.bucket = &sync_.buckets[index];
-    shard.range = part_of(*shard.bucket, communicator_.size(), communicator_.rank());
+    shard.range = part_of(*shard.bucket, communicator.size(), communicator.rank());
     shard.flat = made(shard, shard.bucket->elements);
     std::int64_t at = 0;
     for (const LocalTensorId id : shard.bucket->parameters) {
@@ -243,15 +144,6 @@ class ShardedSync::Impl {
     shard.filled.assign(shard.place.size(), false);
     shard.waiting = shard.filled;
     shard.own = shard.flat.narrow(0, shard.range.begin, shard.range.size());
-  }
-
-  void own_unit(std::size_t index) {
-    const at::NoGradGuard no_grad;
-    Shard& shard = shards_[stage_.units[index].bucket];
-    shard.unit = &stage_.units[index];
-    shard.unit_index = index;
-    shard.own = shard.own.clone();
-    release(shard);
   }
 
   void make_gradient(Shard& shard) {
@@ -282,22 +174,13 @@ class ShardedSync::Impl {
     Shard& shard = shards_[index];
     if (!arrivals_.last(shard.bucket->parameters[slot])) return;
     const at::NoGradGuard no_grad;
-    const bool complete = ++shard.arrived == shard.place.size();
-    if (armed_ && sync_.overlapped) take(index, slot);
-    if (complete && !splits_ && shard.unit && shard.unit->ahead_backward == 0) gather_behind(shard);
-    if (armed_ && sync_.overlapped) send_ready();
+    const bool complete = ++shard.arrived == shard.place.size(), sends = armed_ && sync_.overlapped;
+    if (sends) take(index, slot);
+    if (complete) units_.about_to_send(shard);
+    if (sends) send_ready();
     if (!complete) return;
     shard.arrived = 0;
-    shard.over = true;
-    if (shard.unit) release(shard);
-  }
-
-  // The next unit's parameters are asked for before the gradients of this one are sent. Where gradients of weights are
-  // put off nothing is known to be complete, and it is gathered when it is read.
-  void gather_behind(Shard& shard) {
-    release(shard);
-    for (std::size_t n = 1; n < units_.size(); ++n)
-      if (&shards_[units_[n]] == &shard && !shards_[units_[n - 1]].over) gather(shards_[units_[n - 1]]);
+    units_.read_no_more(shard);
   }
 
   // A finished gradient goes to its buffer, unless that would be the last one and the bucket to be sent next has none:
@@ -320,7 +203,7 @@ class ShardedSync::Impl {
     shard.waiting[slot] = false;
     if (!shard.buffer.defined()) {
       shard.room = claim();
-      shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(type_of(shard));
+      shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(shard.type());
     }
     at::Tensor& parameter = replica_[shard.bucket->parameters[slot]];
     at::Tensor& gradient = parameter.mutable_grad();
@@ -341,19 +224,14 @@ class ShardedSync::Impl {
       const auto oldest = std::find_if(shards_.begin(), shards_.end(),
                                        [](const Shard& shard) { return shard.sending > 0 && !shard.harvested; });
       if (oldest == shards_.end()) return new_room();
-      wait_for(oldest->sending);
+      messages_.wait(oldest->sending);
       harvest(*oldest);
     }
     at::Tensor room = std::move(free_.back());
     free_.pop_back();
     return room;
   }
-  at::Tensor new_room() const { return at::empty({largest_bucket()}, memory_.dtype(at::kByte)); }
-  [[nodiscard]] std::int64_t largest_bucket() const {  // bytes
-    std::int64_t largest = 0;
-    for (const Bucket& bucket : sync_.buckets) largest = std::max(largest, bucket.bytes());
-    return largest;
-  }
+  at::Tensor new_room() const { return at::empty({largest_bucket(sync_)}, memory_.dtype(at::kByte)); }
 
   void harvest(Shard& shard) {
     if (shard.harvested || sync_.buffers == 0) return;
@@ -375,124 +253,41 @@ class ShardedSync::Impl {
       for (std::size_t i = 0; i < shard.waiting.size(); ++i)
         if (shard.waiting[i]) fill(shard, i);
       if (shard.count < shard.place.size()) return;
-      shard.sending = thread_.begin(Collective::reduce_scatter, on_wire(shard.buffer, shard.bucket->elements),
-                                    bucket_name(next_, "reduce-scatter"));
+      const Elements all = messages_.of(shard.buffer, shard.bucket->elements);
+      shard.sending = messages_.begin(Collective::reduce_scatter, all, bucket_name(next_, "reduce-scatter"));
       if (copies_ == nullptr) continue;
       const auto begin = static_cast<std::size_t>(shard.range.begin),
                  size = static_cast<std::size_t>(shard.range.size());
-      const Elements part = on_wire(shard.buffer, shard.bucket->elements).part(begin, size);
-      shard.sending = thread_.begin(Collective::all_reduce, part, bucket_name(next_), copies_);
+      shard.sending = messages_.begin(Collective::all_reduce, all.part(begin, size), bucket_name(next_), copies_);
     }
-  }
-
-  void bring(Shard& shard) {
-    if (!copying_ || shard.gathered || shard.bringing > 0) return;
-    if (emulated_) emulated_->wait();  // not before what was launched has run
-    shard.own = made(shard, shard.range.size());
-    shard.bringing = copying_->begin([this, &shard] {
-      const std::string name = part_name(shard.unit_index);
-      const Recording recording(recorder_, Recorder::Track::copies, name, "offload");
-      if (emulated_)
-        emulated_->copy(emulated_->times().brought[shard.unit_index]);
-      else
-        outside_->read(shard.home.at, bytes_of(shard.own));
-      moved_.in += static_cast<std::int64_t>(shard.own.nbytes());
-    });
-  }
-
-  void gather(Shard& shard) {
-    if (shard.gathered) return;
-    bring(shard);
-    if (shard.bringing > 0) {
-      copying_->wait(shard.bringing);
-      if (emulated_) emulated_->host_waited();
-    }
-    if (emulated_) {
-      const std::vector<EmulatedWork>& copies = emulated_->times().unit_copies;
-      if (!copies.empty()) emulated_->run(copies[shard.unit_index]);
-      emulated_->wait();  // not before what was launched has run
-    }
-    const at::NoGradGuard no_grad;
-    resize(shard, shard.bucket->elements);
-    shard.flat.narrow(0, shard.range.begin, shard.range.size()).copy_(shard.own);
-    if (std::exchange(shard.bringing, 0) > 0) shard.own = at::Tensor();
-    shard.gathering =
-        thread_.begin(Collective::all_gather, on_wire(shard.flat, shard.bucket->elements), unit_name(shard.unit_index));
-    shard.gathered = true;
-  }
-
-  void need(Shard& shard) {
-    gather(shard);
-    if (shard.gathering > 0) wait_for(shard.gathering);
-    shard.gathering = 0;
-  }
-
-  void release(Shard& shard) {
-    if (!shard.gathered) return;
-    if (shard.gathering > 0) wait_for(shard.gathering);
-    shard.gathering = 0;
-    resize(shard, 0);
-    shard.gathered = false;
-  }
-
-  // The views stay what they are; they can be read while the memory is there.
-  void resize(Shard& shard, std::int64_t elements) const {
-    const auto bytes = static_cast<std::size_t>(elements) * shard.flat.itemsize();
-    if (emulated_)
-      aten::resize_weightless(shard.flat, bytes);
-    else
-      at::native::resize_bytes_cpu(shard.flat.storage().unsafeGetStorageImpl(), bytes);
-  }
-
-  void wait_for(std::size_t number) {
-    thread_.wait(number);
-    if (emulated_) emulated_->host_waited();
-  }
-
-  // An emulated device has no memory to send from: all messages, one after the other, go through one buffer, which
-  // counts for nothing.
-  void make_wire() {
-    const aten::MemoryMeter::Pause uncounted;
-    wire_ = at::zeros({largest_bucket()}, at::kByte);
-  }
-  Elements on_wire(const at::Tensor& tensor, std::int64_t elements) {
-    const auto bytes = static_cast<std::size_t>(elements) * tensor.itemsize();
-    return {bytes_of(emulated_ ? wire_ : tensor).first(bytes), element_of(tensor.scalar_type())};
   }
 
   Replica& replica_;
   const Stage& stage_;
   const GradientSync& sync_;
-  Communicator& communicator_;  // of the ranks that hold all parts
-  Communicator* copies_;        // of those that hold the same part; none: this one alone
-  EmulatedDevice* emulated_;    // none: this machine itself
-  at::TensorOptions memory_;    // its
-  bool splits_;                 // gradients of weights are put off
+  Communicator* copies_;      // of those that hold the same part; none: this one alone
+  EmulatedDevice* emulated_;  // none: this machine itself
+  at::TensorOptions memory_;  // its
   GradientArrivals arrivals_;
-  at::Tensor wire_;
-  std::vector<Shard> shards_;       // by bucket
-  std::vector<std::size_t> units_;  // their buckets, in the units' order
+  at::Tensor share_;
   std::unordered_map<LocalTensorId, std::pair<std::size_t, std::size_t>> place_of_;
-  AccumulationHooks hooks_;
+  std::vector<Shard> shards_;  // by bucket
+  ShardMessages messages_;
   std::vector<at::Tensor> free_;  // bytes for buffers
   double buffer_bytes_ = 0;
   std::size_t next_ = 0;  // bucket to send
   bool armed_ = false;
   bool first_ = true;  // to be reduced in this step
-  CommunicationThread thread_;
-  at::Tensor share_;
-  std::unique_ptr<Outside> outside_;  // where parts of units lie; none: here, or on an emulated device
-  OffloadedBytes moved_;
-  Recorder* recorder_ = nullptr;
-  std::unique_ptr<CopyThread> copying_;  // none: parts of units are here. Last: what it runs uses the others
+  UnitGathering units_;
+  AccumulationHooks hooks_;
 };
 
 ShardedSync::ShardedSync(Replica& replica, std::size_t index, Communicator& communicator, Communicator* copies,
                          int replicas)
     : impl_(std::make_unique<Impl>(replica, index, communicator, copies, replicas)) {}
 ShardedSync::~ShardedSync() = default;
-Result<void> ShardedSync::move_out(const std::filesystem::path& folder) { return impl_->move_out(folder); }
-OffloadedBytes ShardedSync::moved() const { return impl_->moved(); }
+Result<void> ShardedSync::move_out(const std::filesystem::path& folder) { return impl_->units().move_out(folder); }
+OffloadedBytes ShardedSync::moved() const { return impl_->units().moved(); }
 void ShardedSync::begin(const std::vector<LocalTensorId>& complete, bool first) { impl_->begin(complete, first); }
 void ShardedSync::pack() { impl_->pack(); }
 void ShardedSync::finish() { impl_->finish(); }
@@ -500,12 +295,12 @@ void ShardedSync::record(Recorder* recorder) { impl_->record(recorder); }
 std::vector<ShardedSync::Part> ShardedSync::parts() const { return impl_->parts(); }
 void ShardedSync::gather_updated() { impl_->gather_updated(); }
 void ShardedSync::begin_backward(Turn::Kind kind) { impl_->begin_backward(kind); }
-void ShardedSync::before_forward(std::size_t step) { impl_->before_forward(step); }
-void ShardedSync::after_forward(std::size_t step) { impl_->after_forward(step); }
-void ShardedSync::before_backward(std::size_t step) { impl_->before_backward(step); }
-void ShardedSync::after_backward(std::size_t first) { impl_->after_backward(first); }
-void ShardedSync::gather_all() { impl_->gather_all(); }
-void ShardedSync::release_all() { impl_->release_all(); }
+void ShardedSync::before_forward(std::size_t step) { impl_->units().before_forward(step); }
+void ShardedSync::after_forward(std::size_t step) { impl_->units().after_forward(step); }
+void ShardedSync::before_backward(std::size_t step) { impl_->units().before_backward(step); }
+void ShardedSync::after_backward(std::size_t first) { impl_->units().after_backward(first); }
+void ShardedSync::gather_all() { impl_->units().gather_all(); }
+void ShardedSync::release_all() { impl_->units().release_all(); }
 Bytes ShardedSync::weights() const { return impl_->weights(); }
 Bytes ShardedSync::communication() const { return impl_->communication(); }
 
