@@ -2,11 +2,8 @@
 //
 // The parameters of a bucket lie in one flat tensor, of which each is a view; a rank's part of it is what it updates.
 // As gradients are finished they are copied, times 1 / replicas, into the bucket's buffer and dropped; a full buffer is
-// reduce-scattered beside backward. After the update the parts are gathered. Buckets of units keep only the rank's
-// part: the flat tensor's memory is there from gathering to release. Gathering goes on beside computation, in the order
-// in which it is asked for, which is the program's and so the same on all ranks. Where that part lies outside the
-// device (oracle/plan/offload_parameters.h), a thread brings it before it is gathered, and whoever updates it takes it
-// back.
+// reduce-scattered beside backward. After the update the parts are gathered, those of units before they are read
+// (unit_gathering.h); whoever updates a part that lies outside the device takes it back there.
 #pragma once
 
 #include <torch/types.h>
