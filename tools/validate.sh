@@ -119,6 +119,7 @@ emulated_ranks() {  # RANKS NAME [TIMES-SLOWER]
   device=${SIBYL_EMULATED:-$out/pair.json}
   [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$device" ] || device=dgx1-v100
   if [ -n "${3:-}" ]; then
+    [ -e "$device" ] || { echo "validate.sh: a slower device is made of one that was measured: run 'pair' first, or name a calibration in SIBYL_EMULATED" >&2; exit 2; }
     python3 "$here/validation/slower.py" "$device" "$3" > "$out/$2.device.json"
     device=$out/$2.device.json
   fi
