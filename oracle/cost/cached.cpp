@@ -31,6 +31,7 @@ class Caches {
   [[nodiscard]] double found(const Reuse::Run& run, Bytes near) const {
     double bytes = 0, found = 0;  // beyond what was there when it was timed
     for (const Reuse::Touch& touch : run.touches) {
+      // However often it comes: what was touched long ago has gone as in a step of so much.
       const double share = curve_.found(touch.last, near, std::min(step_, std::max(touch.apart, touch.last.distance)));
       if (!touch.warm_when_timed) bytes += touch.bytes.value();
       found += touch.bytes.value() * (touch.warm_when_timed ? share - 1 : share);
