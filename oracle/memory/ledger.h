@@ -105,7 +105,7 @@ class Storages {
 
   std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& owner) {
     ledger_->take(kind, bytes, owner);
-    storages_.push_back({bytes, 0, kind, owner, reuse_ ? reuse_->take(bytes) : Reuse::Address{}});
+    storages_.push_back({bytes, 0, kind, owner, reuse_ ? reuse_->take(bytes) : Reuse::Memory{}});
     return storages_.size() - 1;
   }
   void hold(std::size_t storage) {
@@ -116,12 +116,12 @@ class Storages {
     const Storage& released = storages_[storage];
     if (--storages_[storage].holders > 0) return;
     ledger_->give(released.kind, released.bytes, released.owner);
-    if (reuse_) reuse_->give(released.address);
+    if (reuse_) reuse_->give(released.memory);
   }
   // Does anybody else hold it, too?
   [[nodiscard]] bool is_shared(std::size_t storage) const { return storage != none && storages_[storage].holders > 1; }
   [[nodiscard]] MemoryKind kind(std::size_t storage) const { return storages_[storage].kind; }
-  [[nodiscard]] Reuse::Address address(std::size_t storage) const { return storages_[storage].address; }
+  [[nodiscard]] const Reuse::Memory& memory(std::size_t storage) const { return storages_[storage].memory; }
 
  private:
   struct Storage {
@@ -129,7 +129,7 @@ class Storages {
     int holders = 0;
     MemoryKind kind = MemoryKind::activations;
     MemoryOwner owner = {};
-    Reuse::Address address = {};
+    Reuse::Memory memory = {};
   };
   Ledger* ledger_;
   Reuse* reuse_;

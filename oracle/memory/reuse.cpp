@@ -1,16 +1,20 @@
 #include "oracle/memory/reuse.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace sibyl {
 namespace {
 
+double bytes_of(const Reuse::Memory& memory) { return static_cast<double>(memory.end - memory.begin); }
+
 // Sums over the bytes that were last touched behind a place in the order of touches (Fenwick 1994).
-class LastTouched {
+class BytesSince {
  public:
-  explicit LastTouched(std::size_t places) : sums_(places + 1, 0.0) {}
+  explicit BytesSince(std::size_t places) : sums_(places + 1, 0.0) {}
 
   void add(std::size_t place, double bytes) {
     for (std::size_t i = place + 1; i < sums_.size(); i += i & -i) sums_[i] += bytes;
@@ -27,102 +31,171 @@ class LastTouched {
   double all_ = 0;
 };
 
+// Which touch of each byte was the last, whatever lay there.
+class LastTouches {
+ public:
+  explicit LastTouches(std::size_t touches) : since_(touches) {}
+
+  // Tells of each part of one past; what was never touched has none.
+  template <typename Tell>
+  void touch(const Reuse::Memory& memory, std::size_t number, Seconds now, Tell tell) {
+    cut(memory.begin);
+    cut(memory.end);
+    auto part = parts_.lower_bound(memory.begin);
+    for (Heap::Address at = memory.begin; at < memory.end;) {
+      const bool known = part != parts_.end() && part->first == at;
+      const Heap::Address ends = known                  ? part->second.end
+                                 : part == parts_.end() ? memory.end
+                                                        : std::min(part->first, memory.end);
+      std::optional<ReuseCurve::Since> last;
+      if (known) last = {Bytes{since_.from(part->second.touch)}, now - part->second.at};
+      tell(Reuse::Memory{at, ends}, last);
+      if (known) ++part;
+      at = ends;
+    }
+    for (auto old = parts_.lower_bound(memory.begin); old != part; old = parts_.erase(old))
+      since_.add(old->second.touch, -bytes_of({old->first, old->second.end}));
+    parts_.emplace(memory.begin, Part{memory.end, number, now});
+    since_.add(number, bytes_of(memory));
+  }
+
+ private:
+  struct Part {
+    Heap::Address end = 0;
+    std::size_t touch = 0;
+    Seconds at;
+  };
+  void cut(Heap::Address at) {
+    auto part = parts_.lower_bound(at);
+    if (part == parts_.begin()) return;
+    --part;
+    if (part->first == at || part->second.end <= at) return;
+    Part behind = part->second;
+    part->second.end = at;
+    parts_.emplace(at, behind);
+  }
+
+  std::map<Heap::Address, Part> parts_;
+  BytesSince since_;
+};
+
+// How often bytes were touched.
+class Counts {
+ public:
+  void add(const Reuse::Memory& memory) {
+    changes_[memory.begin] += 1;
+    changes_[memory.end] -= 1;
+  }
+  void sum_up() {
+    int times = 0;
+    double all = 0;
+    std::optional<Heap::Address> from;
+    for (const auto& [at, change] : changes_) {
+      if (from) all += times * bytes_of({*from, at});
+      times += change;
+      from = at;
+      sums_.push_back({at, times, all});
+    }
+    changes_.clear();
+  }
+  [[nodiscard]] double all() const { return sums_.empty() ? 0 : sums_.back().all; }
+  [[nodiscard]] double mean(const Reuse::Memory& memory) const {
+    return (before(memory.end) - before(memory.begin)) / bytes_of(memory);
+  }
+
+ private:
+  struct Sum {
+    Heap::Address from = 0;
+    int times = 0;   // from here on
+    double all = 0;  // of all bytes before
+  };
+  [[nodiscard]] double before(Heap::Address at) const {
+    const auto next =
+        std::upper_bound(sums_.begin(), sums_.end(), at, [](Heap::Address a, const Sum& s) { return a < s.from; });
+    if (next == sums_.begin()) return 0;
+    const Sum& sum = *std::prev(next);
+    return sum.all + sum.times * bytes_of({sum.from, at});
+  }
+
+  std::map<Heap::Address, int> changes_;
+  std::vector<Sum> sums_;
+};
+
 }  // namespace
 
-Reuse::Address Reuse::take(double bytes) {
-  std::vector<Address>& alike = free_[bytes];
-  if (alike.empty()) {
-    pieces_.push_back({bytes, 0, true});
-    return pieces_.size() - 1;
+Reuse::Memory Reuse::take(double bytes) {
+  const auto whole = static_cast<std::uint64_t>(std::ceil(bytes));
+  if (whole == 0) return {};
+  const Heap::Address begin = heap_.take(whole);
+  return {begin, begin + whole};
+}
+
+void Reuse::give(const Memory& memory) {
+  if (memory != Memory{}) heap_.give(memory.begin);
+}
+
+Reuse::Memory Reuse::fixed(const MemoryOwner& owner, double bytes) {
+  const auto [entry, added] = fixed_.try_emplace({owner, bytes});
+  if (added) {
+    entry->second.begin = fixed_end_;
+    entry->second.end = fixed_end_ += static_cast<std::uint64_t>(std::ceil(bytes));
   }
-  const Address address = alike.back();
-  alike.pop_back();
-  pieces_[address].taken = true;
-  return address;
-}
-
-void Reuse::give(Address address) {
-  Piece& piece = pieces_[address];
-  if (!std::exchange(piece.taken, false)) return;
-  free_[piece.bytes].push_back(address);
-}
-
-Reuse::Address Reuse::fixed(const MemoryOwner& owner, double bytes) {
-  const auto [entry, added] = fixed_.try_emplace({owner, bytes}, pieces_.size());
-  if (added) pieces_.push_back({bytes, 0, false});
   return entry->second;
 }
 
 void Reuse::kernel(const Stage* stage, std::optional<StageKernels::Index> key, Seconds time) {
   began_.push_back({stage, key, touches_.size(), now_});
+  touched_by_kernel_.clear();
   now_ += time;
 }
 
-void Reuse::touch(Address address, Warm warm) {
-  Piece& piece = pieces_[address];
-  if (piece.bytes <= 0 || piece.touched_by == began_.size()) return;
-  piece.touched_by = began_.size();
-  touches_.push_back({address, warm});
+void Reuse::touch(const Memory& memory, Warm warm) {
+  if (memory.begin < memory.end && touched_by_kernel_.insert(memory.begin).second) touches_.push_back({memory, warm});
 }
 
 void Reuse::again() {
-  for (Address address = 0; address < pieces_.size(); ++address) give(address);
+  heap_.give_all();
   kernel(nullptr, {});
   step_begun_ = began_.size() - 1;
 }
 
+// What was made right before comes from the cache's first levels: the last one does not see it.
 std::vector<Reuse::Run> Reuse::runs() const {
   constexpr double unlimited = std::numeric_limits<double>::infinity();
-  struct Last {
-    std::size_t touch = 0;
-    Seconds at;
-  };
-  const std::vector<Bytes> apart = apart_in_a_step();
+  Counts counts;
+  for (std::size_t t = began_[step_begun_].first; t < touches_.size(); ++t)
+    if (touches_[t].warm != Warm::always) counts.add(touches_[t].memory);
+  counts.sum_up();
   std::vector<Run> runs;
-  std::vector<std::optional<Last>> last(pieces_.size());
-  LastTouched since(touches_.size());
+  LastTouches last_touches(touches_.size());
   for (std::size_t r = 0; r < began_.size(); ++r) {
     const Began& began = began_[r];
     const std::size_t end = r + 1 < began_.size() ? began_[r + 1].first : touches_.size();
-    const bool counts = r >= step_begun_ && began.key;
-    if (counts) runs.push_back({began.stage, *began.key, {}});
-    for (std::size_t t = began.first; t < end; ++t) {
-      const double bytes = pieces_[touches_[t].address].bytes;
-      std::optional<Last>& touched = last[touches_[t].address];
-      if (const Warm warm = touches_[t].warm; counts && warm != Warm::always) {
-        ReuseCurve::Since how_long{Bytes{unlimited}, {}};
-        if (touched) how_long = {Bytes{since.from(touched->touch)}, began.at - touched->at};
-        runs.back().touches.push_back({Bytes{bytes}, how_long, apart[touches_[t].address], warm == Warm::when_timed});
-      }
-      if (touched) since.add(touched->touch, -bytes);
-      touched = Last{t, began.at};
-      since.add(t, bytes);
-    }
+    const bool counts_here = r >= step_begun_ && began.key;
+    if (counts_here) runs.push_back({began.stage, *began.key, {}});
+    for (std::size_t t = began.first; t < end; ++t)
+      last_touches.touch(touches_[t].memory, t, began.at,
+                         [&](const Memory& part, const std::optional<ReuseCurve::Since>& last) {
+                           const Warm warm = touches_[t].warm;
+                           if (!counts_here || warm == Warm::always) return;
+                           runs.back().touches.push_back(
+                               {Bytes{bytes_of(part)}, last.value_or(ReuseCurve::Since{Bytes{unlimited}, {}}),
+                                Bytes{counts.all() / std::max(1.0, counts.mean(part))}, warm == Warm::when_timed});
+                         });
   }
   return runs;
 }
 
-// What was made right before comes from the cache's first levels: the last one does not see it.
-std::vector<Bytes> Reuse::apart_in_a_step() const {
-  std::vector<int> times(pieces_.size(), 0);
-  double all = 0;
-  for (std::size_t t = began_[step_begun_].first; t < touches_.size(); ++t) {
-    if (touches_[t].warm == Warm::always) continue;
-    ++times[touches_[t].address];
-    all += pieces_[touches_[t].address].bytes;
-  }
-  std::vector<Bytes> apart;
-  for (const int n : times) apart.emplace_back(all / std::max(1, n));
-  return apart;
-}
-
 Bytes Reuse::step() const {
-  std::vector<bool> seen(pieces_.size(), false);
+  std::vector<Memory> touched;
+  for (std::size_t t = began_[step_begun_].first; t < touches_.size(); ++t) touched.push_back(touches_[t].memory);
+  std::sort(touched.begin(), touched.end(), [](const Memory& a, const Memory& b) { return a.begin < b.begin; });
   double all = 0;
-  for (std::size_t t = began_[step_begun_].first; t < touches_.size(); ++t) {
-    const Address address = touches_[t].address;
-    if (!seen[address]) all += pieces_[address].bytes;
-    seen[address] = true;
+  Heap::Address counted = 0;
+  for (const Memory& memory : touched) {
+    const Heap::Address begin = std::max(counted, memory.begin);
+    if (begin < memory.end) all += bytes_of({begin, memory.end});
+    counted = std::max(counted, memory.end);
   }
   return Bytes{all};
 }

@@ -1,19 +1,21 @@
 // How much else a step touches between two uses of the same memory, and for how long, kernel by kernel: by that one
 // knows what a cache still holds when a kernel wants it.
 //
-// Memory that is given back serves the next who wants as much, the last given first, as the heap of a steady step does;
-// what stays from step to step lies where it lay. A step is walked twice (StepWalk): the first time everything is new.
+// What a step takes and gives back lies where a heap lays it (heap.h), so that a part of it may have been touched just
+// now and the rest long ago; what stays from step to step lies where it lay. A step is walked twice (StepWalk): the
+// first time everything is new.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <unordered_map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
 #include "oracle/cost/kernels.h"
+#include "oracle/memory/heap.h"
 #include "oracle/memory/recorder.h"
 #include "oracle/plan/plan.h"
 #include "profiler/reuse_curve.h"
@@ -22,11 +24,14 @@ namespace sibyl {
 
 class Reuse {
  public:
-  using Address = std::size_t;
+  struct Memory {
+    Heap::Address begin = 0, end = 0;
+    friend bool operator==(const Memory&, const Memory&) = default;
+  };
 
-  Address take(double bytes);
-  void give(Address address);
-  Address fixed(const MemoryOwner& owner, double bytes);  // the same each time
+  Memory take(double bytes);
+  void give(const Memory& memory);
+  Memory fixed(const MemoryOwner& owner, double bytes);  // the same each time
 
   // What is touched from here on is touched by a kernel of the stage, which takes so long; by none: by what no kernel
   // of a pass does.
@@ -34,11 +39,11 @@ class Reuse {
   // What ran right before has touched: nothing of it; it, here and where kernels are timed; it where they are timed.
   enum class Warm { no, always, when_timed };
   // Once a kernel; what it touches again counts no more.
-  void touch(Address address, Warm warm = Warm::no);
+  void touch(const Memory& memory, Warm warm = Warm::no);
   // The step is over: what is still taken is given back, and what was touched so far only tells what comes after it.
   void again();
 
-  struct Touch {
+  struct Touch {  // of memory of one past
     Bytes bytes;
     ReuseCurve::Since last;  // since it was touched last
     Bytes apart;             // between two touches of it in the mean of a step, counting all that is touched each time
@@ -55,11 +60,8 @@ class Reuse {
   [[nodiscard]] Seconds time() const { return now_ - began_[step_begun_].at; }  // that its kernels and updates take
 
  private:
-  struct Piece {
-    double bytes = 0;
-    std::size_t touched_by = 0;  // 1 + the run
-    bool taken = false;
-  };
+  static constexpr Heap::Address fixed_begin = Heap::Address{1} << 62U;  // no heap grows so far
+
   struct Began {
     const Stage* stage = nullptr;
     std::optional<StageKernels::Index> key;
@@ -67,17 +69,16 @@ class Reuse {
     Seconds at;
   };
   struct Touched {
-    Address address = 0;
+    Memory memory;
     Warm warm = Warm::no;
   };
 
-  [[nodiscard]] std::vector<Bytes> apart_in_a_step() const;  // of each piece
-
-  std::vector<Piece> pieces_;
-  std::unordered_map<double, std::vector<Address>> free_;  // by size
-  std::map<std::pair<MemoryOwner, double>, Address> fixed_;
+  Heap heap_;
+  std::map<std::pair<MemoryOwner, double>, Memory> fixed_;
+  Heap::Address fixed_end_ = fixed_begin;
   std::vector<Began> began_{{}};
   std::vector<Touched> touches_;
+  std::set<Heap::Address> touched_by_kernel_;  // the one that began last
   std::size_t step_begun_ = 0;  // of began_
   Seconds now_;                 // by the times of kernels and updates alone
 };

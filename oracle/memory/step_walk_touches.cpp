@@ -7,7 +7,7 @@
 namespace sibyl {
 
 void StepWalk::touch_storage(std::size_t storage, Reuse::Warm warm) {
-  if (storage != Storages::none) reuse_->touch(storages_.address(storage), warm);
+  if (storage != Storages::none) reuse_->touch(storages_.memory(storage), warm);
 }
 
 // Parameters, buffers and the batch have no storage: they stay.

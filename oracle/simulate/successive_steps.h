@@ -26,7 +26,7 @@ class SuccessiveSteps {
   // After a step that ended so, by the same clock: is the next one worth following, as coordinates begin it otherwise?
   bool again(std::span<const double> ends) {
     constexpr int followed = 4;
-    constexpr double negligible = 0.0005;  // of a step
+    constexpr double least_move = 0.0005;  // of a step
     if (++steps_ == followed) return false;
     double moved = 0;
     for (std::size_t c = 0; c < begins_.size(); ++c) {
@@ -34,7 +34,7 @@ class SuccessiveSteps {
       moved = std::max(moved, std::abs(begin - begins_[c]));
       next_.push_back(begin);
     }
-    const bool moves = moved > negligible * ends.front();
+    const bool moves = moved > least_move * ends.front();
     if (moves) std::swap(begins_, next_);
     next_.clear();
     return moves;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "oracle/plan/names.h"
 #include "oracle/prediction.h"
 #include "oracle/simulate/pipeline.h"
 #include "oracle/simulate/step.h"

@@ -97,17 +97,42 @@ TEST(Reuse, LeavesOutWhatIsWarmAnyway) {
   EXPECT_EQ(distances(reuse, 0), (std::vector<double>{INFINITY})) << "never touched before";
 }
 
-TEST(Reuse, HandsOutWhatWasGivenBackLast) {
+// A kernel touches a and b, of 100 and 60 bytes, which lie side by side; the next one c, of 150, which lies where a did
+// and the first 50 of b: what was a comes after a and b, what was b after b alone.
+TEST(Reuse, KnowsThePastOfEachPartOfWhatIsTaken) {
   Reuse reuse;
-  const Reuse::Address first = reuse.take(64), second = reuse.take(64), other = reuse.take(128);
-  reuse.give(first);
-  reuse.give(second);
-  reuse.give(other);
-  EXPECT_EQ(reuse.take(64), second);
-  EXPECT_EQ(reuse.take(64), first);
-  EXPECT_NE(reuse.take(64), other) << "of another size";
-  reuse.again();
-  EXPECT_EQ(reuse.take(128), other) << "what a step leaves is there for the next";
+  const Reuse::Memory a = reuse.take(100), b = reuse.take(60);
+  const Reuse::Memory c{a.begin, a.begin + 150};  // as if a heap laid it there
+  EXPECT_EQ(a.end, b.begin);
+  reuse.kernel(nullptr, 0);
+  reuse.touch(a);
+  reuse.touch(b);
+  reuse.kernel(nullptr, 1);
+  reuse.touch(c);
+  const std::vector<Reuse::Touch> touches = reuse.runs().at(1).touches;
+  ASSERT_EQ(touches.size(), 2U);
+  EXPECT_EQ(touches[0].bytes, Bytes{100});
+  EXPECT_EQ(touches[0].last.distance, Bytes{160});
+  EXPECT_EQ(touches[1].bytes, Bytes{50});
+  EXPECT_EQ(touches[1].last.distance, Bytes{60});
+  EXPECT_EQ(touches[1].apart, Bytes{310.0 / 2}) << "a, b and c are 310 bytes, and this is touched twice";
+  EXPECT_EQ(reuse.step(), Bytes{160});
+}
+
+TEST(Reuse, LaysAStepWhereItLayTheOneBefore) {
+  Reuse reuse;
+  std::vector<Reuse::Memory> first, second;
+  for (auto* step : {&first, &second}) {
+    for (const double bytes : {4000.0, 9000.0, 2000.5}) step->push_back(reuse.take(bytes));
+    reuse.give(step->at(0));
+    step->push_back(reuse.take(0));
+    step->push_back(reuse.take(300));
+    reuse.again();  // what is still taken goes back
+  }
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first[2].end - first[2].begin, 2001U);
+  EXPECT_EQ(first[3], Reuse::Memory{}) << "nothing lies nowhere";
+  EXPECT_EQ(first[4].begin, first[0].begin);
 }
 
 // ---- kernels
@@ -159,16 +184,16 @@ TEST(Reuse, OfAKernelIsWhatWasNotMadeRightBefore) {
   const auto touched = [&](const std::string& kernel) {
     for (const Reuse::Run& run : runs) {
       if (!to_string(stages.front().kernels.keys[run.key]).starts_with(kernel)) continue;
-      std::vector<double> bytes;
-      for (const Reuse::Touch& touch : run.touches) bytes.push_back(touch.bytes.value());
+      double bytes = 0;
+      for (const Reuse::Touch& touch : run.touches) bytes += touch.bytes.value();
       return bytes;
     }
-    return std::vector<double>{};
+    return 0.0;
   };
-  EXPECT_EQ(touched("forward unary"), (std::vector<double>{4096}));
-  EXPECT_EQ(touched("backward:1 unary"), (std::vector<double>{4096, 4096}));
+  EXPECT_EQ(touched("forward unary"), 4096);
+  EXPECT_EQ(touched("backward:1 unary"), 4096 + 4096);
   // The first of a step reads the batch, which nothing made.
-  EXPECT_EQ(touched("forward linear"), (std::vector<double>{4096, 16384, 256, 4096}));
+  EXPECT_EQ(touched("forward linear"), 4096 + 16384 + 256 + 4096);
 }
 
 // What runs again is touched again, and its backward finds it there.
