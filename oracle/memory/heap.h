@@ -3,9 +3,9 @@
 //
 // As glibc's heap gives what frameworks ask for (posix_memalign, nothing mapped by itself): the smallest free block
 // that is large enough, the lowest of those alike, its rest left free; else at the end. What is given back joins the
-// free blocks beside it. To place a block at a multiple of 64 it must find `slack` bytes more than were asked for (the
-// alignment, the smallest block and a header; malloc/malloc.c of glibc 2.36, _int_memalign), so that a free block does
-// not always serve as many bytes as it did before.
+// free blocks beside it. To place a block at a multiple of 64 it must find more bytes than were asked for (an alignment
+// of 64, a smallest block of 32, a header of 16 and sizes in sixteens: malloc/malloc.c of glibc 2.36, _int_memalign),
+// so that a free block does not always serve as many bytes as it did before.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ class Heap {
  public:
   using Address = std::uint64_t;
 
-  static constexpr std::uint64_t slack = 128;
-  static constexpr std::uint64_t least_rest = 1024;  // less is not worth leaving free
+  static constexpr std::uint64_t slack = 128;  // at most
+  static constexpr std::uint64_t least_rest =
+      1024;  // less goes along: small requests, which are not told of, would take it
 
   [[nodiscard]] Address take(std::uint64_t bytes);
   void give(Address address);
