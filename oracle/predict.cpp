@@ -84,6 +84,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
   prediction.parallel = parallel_text(strategy);
   prediction.precision = to_string(strategy.precision);
   prediction.half_weights = has_half_weights(strategy);
+  prediction.fp32_gradients = sums_in_full(strategy);
   prediction.optimizer = to_string(strategy.optimizer);
   prediction.zero = strategy.zero;
   prediction.zero_ranks = strategy.zero_ranks;
@@ -101,6 +102,7 @@ void describe_plan(const Plan& plan, const std::vector<PricedStage>& priced, con
     prediction.context_exchange = to_string(strategy.context_exchange);
   prediction.overlap_tensor = strategy.overlap_tensor;
   prediction.dropless = strategy.dropless;
+  prediction.whole_experts = strategy.whole_experts;
   prediction.fused_update = strategy.fused_update;
   prediction.written_update = strategy.written_update;
   prediction.fused_norms = strategy.fused_norms;

@@ -104,6 +104,7 @@ struct Prediction : Evaluation {
   std::vector<std::int64_t> bucket_bytes;  // of gradients as they are summed, in the order they are sent
   std::string parallel, precision, optimizer, algorithm;
   bool half_weights = false;     // of two bytes, beside fp32 masters
+  bool fp32_gradients = false;   // of those, summed in four bytes
   int zero = 0, zero_ranks = 0;  // as in Strategy
   bool reduce_each = false;
   bool gather_late = false;  // --backward-prefetch post
@@ -111,6 +112,7 @@ struct Prediction : Evaluation {
   // Where they are not as usual; else empty.
   std::string offload, recompute, order, split_until, batch_norm, compress, context_exchange;
   bool dropless = false;                                                     // plan/dropless.h
+  bool whole_experts = false;                                                // dealt out over ranks of tensor, too
   bool overlap_tensor = false, fused_update = false, written_update = false, fused_norms = false,
        fused_pointwise = false, converted_images = false,
        converted_norms = false;   // plan/image_kernels.h, plan/pointwise.h

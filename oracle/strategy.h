@@ -100,12 +100,18 @@ struct Strategy {
   std::string split_until = {};
   ContextExchange context_exchange = ContextExchange::automatic;
   bool dropless = false;           // expert: empty slots are not sent (plan/dropless.h)
+  // tensor: experts are dealt out over its ranks, too, and none is cut (Megatron-Core's expert tensor parallelism of
+  // 1).
+  bool whole_experts = false;
   std::int64_t global_batch = 1;   // samples of one step over all replicas
   std::int64_t accumulation = 1;   // micro-batches whose gradients are summed before the exchange
   Precision precision = Precision::fp32;
   // fp16, bf16, fp8: parameters are held in two bytes, and everything but losses runs in them, beside f32 masters that the
   // optimizer updates (Megatron-LM, DeepSpeed, apex O2); else torch.autocast's way. The trainer does not run it.
   bool half_weights = false;
+  // Of those, gradients are summed, over micro-batches and ranks, and kept in four bytes (Megatron-LM's
+  // accumulate_allreduce_grads_in_fp32, which bf16 turns on; FSDP's reduce_dtype).
+  bool fp32_gradients = false;
   OptimizerKind optimizer = OptimizerKind::sgd;
   bool fused_update = false;  // on GPUs by one kernel (OptimizerUpdate::fused); else as torch.optim does
   bool written_update = false;  // or by a kernel for each operator of its formula (OptimizerUpdate::written)

@@ -78,7 +78,10 @@ std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, co
   if (s.context_exchange != ContextExchange::automatic && s.context == 1)
     list.push_back(
         fmt::format("--context-exchange {}: sequences are not split (context=)", to_string(s.context_exchange)));
-  if (s.dropless && s.expert == 1) list.emplace_back("--dropless: experts are not dealt out (expert=)");
+  if (s.whole_experts && s.tensor == 1)
+    list.emplace_back("--whole-experts: there are no ranks of tensor= that could deal them out");
+  if (s.dropless && s.expert == 1 && !s.whole_experts)
+    list.emplace_back("--dropless: experts are not dealt out (expert=)");
   if (s.fused_norms && !has_batch_norm(graph)) list.emplace_back("--fused-norms: the model has no batch-norm");
   if ((s.fused_update || s.written_update) && !has_kernels_apart(s, device))
     list.push_back(fmt::format("--{}-update: {}", s.fused_update ? "fused" : "written",

@@ -241,6 +241,7 @@ void EmulatedDevice::run_backward(std::size_t step) {
   if (kind_ != Turn::Kind::backward_weight) spend(work.backward);
   if (kind_ != Turn::Kind::backward_input) spend(work.backward_weight);
   const bool puts_off = kind_ == Turn::Kind::backward_input && later_[step] != 0;
+  if (!puts_off) run(work.parameter_casts);
   if (!first_ && !puts_off) run(work.parameter_sums);
   if (!last_ && !stage_.reduces_each) return;
   run(work.bucket_copies);

@@ -23,6 +23,7 @@ struct EmulatedStage {
     EmulatedWork forward;
     EmulatedWork backward;         // the sums of gradients that follow it, too
     EmulatedWork backward_weight;  // where backward is taken in two parts, the second
+    EmulatedWork parameter_casts;  // of its parameters' gradients to the type that they are summed in
     EmulatedWork parameter_sums;   // added from the second micro-batch on
     EmulatedWork bucket_copies;    // added where the micro-batch's gradients are reduced
   };

@@ -97,10 +97,10 @@ class GradientExchange::Impl {
     buckets_.clear();
     place_of_.clear();
     for (const Bucket& bucket : wanted) {
-      // Gradients of two bytes lie in their bucket: an emulated device's are counted as the parameters'.
+      // Gradients of two-byte weights lie in their bucket: an emulated device's are counted as the parameters'.
       std::optional<aten::MemoryMeter::Pause> uncounted;
       if (replica_.emulated() != nullptr && size_in_bytes(bucket.dtype) == 2) uncounted.emplace();
-      FlatBucket flat{at::zeros({bucket.elements}, aten::scalar_type(bucket.dtype)), {}, 0};
+      FlatBucket flat{at::zeros({bucket.elements}, aten::scalar_type(bucket.summed)), {}, 0};
       std::int64_t at = 0;
       for (const LocalTensorId id : bucket.parameters) {
         const Shape& shape = replica_.stage()[id].shape;

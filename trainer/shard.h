@@ -38,6 +38,7 @@ struct Shard {
   bool harvested = false;
 
   [[nodiscard]] c10::ScalarType type() const { return aten::scalar_type(bucket->dtype); }
+  [[nodiscard]] c10::ScalarType gradient_type() const { return aten::scalar_type(bucket->summed); }
 };
 
 }  // namespace sibyl::trainer

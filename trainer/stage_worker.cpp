@@ -130,7 +130,7 @@ void StageWorker::begin_step(std::int64_t number) {
   if (gradients_in_buckets(plan_->strategy))
     for (const Update& update : stage().updates) {
       const LocalTensor& parameter = stage()[update.parameter];
-      (*replica_)[update.parameter].mutable_grad() = emulated_->tensor(parameter.shape, parameter.dtype);
+      (*replica_)[update.parameter].mutable_grad() = emulated_->tensor(parameter.shape, parameter.gradient_type());
     }
 }
 

@@ -116,8 +116,8 @@ class ShardedSync::Impl {
   Bytes communication() const { return Bytes{buffer_bytes_}; }
 
  private:
-  at::Tensor made(const Shard& shard, std::int64_t elements) const {
-    return at::empty({elements}, memory_.dtype(shard.type()));
+  at::Tensor made(std::int64_t elements, c10::ScalarType type) const {
+    return at::empty({elements}, memory_.dtype(type));
   }
 
   std::vector<Shard> laid_out(const Communicator& communicator) {
@@ -130,7 +130,7 @@ class ShardedSync::Impl {
     const at::NoGradGuard no_grad;
     shard.bucket = &sync_.buckets[index];
     shard.range = part_of(*shard.bucket, communicator.size(), communicator.rank());
-    shard.flat = made(shard, shard.bucket->elements);
+    shard.flat = made(shard.bucket->elements, shard.type());
     std::int64_t at = 0;
     for (const LocalTensorId id : shard.bucket->parameters) {
       at::Tensor& parameter = replica_[id];
@@ -148,18 +148,18 @@ class ShardedSync::Impl {
 
   void make_gradient(Shard& shard) {
     if (sync_.buffers > 0) {
-      shard.gradient = made(shard, shard.range.size());
+      shard.gradient = made(shard.range.size(), shard.gradient_type());
       return;
     }
-    shard.buffer = made(shard, shard.bucket->elements);
+    shard.buffer = made(shard.bucket->elements, shard.gradient_type());
     shard.gradient = shard.buffer.narrow(0, shard.range.begin, shard.range.size());
     if (gradients_lie_in(shard))
       aten::resize_weightless(shard.buffer, 0);
     else
       buffer_bytes_ += static_cast<double>(shard.bucket->bytes());
   }
-  // Gradients of two bytes lie in their bucket, if it is theirs alone; those of an emulated device are counted as the
-  // parameters'.
+  // Gradients of two-byte weights lie in their bucket, if it is theirs alone; those of an emulated device are counted
+  // as the parameters'.
   [[nodiscard]] bool gradients_lie_in(const Shard& shard) const {
     return emulated_ != nullptr && sync_.buffers == 0 && size_in_bytes(shard.bucket->dtype) == 2;
   }
@@ -203,7 +203,7 @@ class ShardedSync::Impl {
     shard.waiting[slot] = false;
     if (!shard.buffer.defined()) {
       shard.room = claim();
-      shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(shard.type());
+      shard.buffer = shard.room.narrow(0, 0, shard.bucket->bytes()).view(shard.gradient_type());
     }
     at::Tensor& parameter = replica_[shard.bucket->parameters[slot]];
     at::Tensor& gradient = parameter.mutable_grad();

@@ -212,6 +212,10 @@ std::vector<Option> strategy_options() {
       {.name = "--half-weights",
        .help = "weights are held in two bytes beside fp32 masters, as Megatron-LM and DeepSpeed hold them; else as "
                "torch.autocast"},
+      {.name = "--fp32-gradients",
+       .help =
+           "--half-weights: gradients are summed over micro-batches and replicas in four bytes, as Megatron-LM does "
+           "in bf16; else in two"},
       {.name = "--optimizer",
        .value = "NAME",
        .help = "what updates the weights",
@@ -262,6 +266,9 @@ std::vector<Option> strategy_options() {
       {.name = "--dropless",
        .help = "expert=N: without slots, as MegaBlocks: the busiest rank's experts get --capacity-factor times their "
                "share of tokens, and nothing empty is sent"},
+      {.name = "--whole-experts",
+       .help = "tensor=N: experts are dealt out over these ranks, too, and none is cut (Megatron-Core's expert tensor "
+               "parallelism of 1)"},
       {.name = "--fused-update",
        .help = "on GPUs the optimizer's update is one kernel (apex, Megatron-LM, torch.optim's fused=True); else a "
                "kernel for each step of its formula, as torch.optim runs it"},
@@ -355,6 +362,10 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   if (strategy.half_weights && (strategy.precision == Precision::fp32 || strategy.precision == Precision::tf32))
     return fail(ErrorCode::usage, fmt::format("{} has no weights of two bytes", to_string(strategy.precision)),
                 "--half-weights", "--precision bf16, fp16 or fp8");
+  strategy.fp32_gradients = arguments.has("--fp32-gradients");
+  if (strategy.fp32_gradients && !strategy.half_weights)
+    return fail(ErrorCode::usage, "weights of four bytes have gradients of four in any case", "--fp32-gradients",
+                "give --half-weights, too, or leave it out");
   SIBYL_CHECK(parse_zero(arguments.text("--zero").value_or("0"), strategy));
   strategy.reduce_each = arguments.has("--reduce-each");
   strategy.gather_late = arguments.text("--backward-prefetch").value_or("pre") == "post";
@@ -376,6 +387,7 @@ Result<Strategy> read_splitting(const Arguments& arguments, std::optional<int> d
   strategy.fused_pointwise = arguments.has("--fused-pointwise");
   strategy.overlap_tensor = arguments.has("--overlap-tensor");
   strategy.dropless = arguments.has("--dropless");
+  strategy.whole_experts = arguments.has("--whole-experts");
   strategy.converted_images = arguments.has("--converted-images");
   strategy.converted_norms = arguments.has("--converted-norms");
   if (strategy.converted_images && strategy.converted_norms)

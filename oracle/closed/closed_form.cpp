@@ -272,7 +272,7 @@ Result<void> ProgramForm::find_ties(const Strategy& strategy, Cut& cut) {
     const Parameter& parameter = table_.parameters()[index];
     std::reverse(stages.begin(), stages.end());
     ties[parameter.tensor] = stages;
-    bytes[{parameter.summed, stages, parameter.dtype}] += parameter.bytes();
+    bytes[{parameter.summed, stages, parameter.dtype}] += parameter.gradient_bytes();
   }
   SIBYL_CHECK(check_ties(graph_, table_.program(), ties, strategy.pipeline));
   for (const auto& [where, size] : bytes) cut.ties.push_back({std::get<1>(where), std::get<0>(where), size});

@@ -7,9 +7,9 @@ namespace {
 
 // What a search does not vary, and a form therefore holds for all that share it.
 auto held(const Strategy& s) {
-  return std::tuple(s.precision, s.half_weights, s.optimizer, s.fused_update, s.written_update, s.batch_norm,
-                    s.fused_norms, s.fused_pointwise, s.dropless, s.converted_images, s.converted_norms, s.attention,
-                    s.first_bucket, s.clip > 0);
+  return std::tuple(s.precision, s.half_weights, s.fp32_gradients, s.optimizer, s.fused_update, s.written_update,
+                    s.batch_norm, s.fused_norms, s.fused_pointwise, s.dropless, s.converted_images, s.converted_norms,
+                    s.attention, s.first_bucket, s.clip > 0);
 }
 
 }  // namespace

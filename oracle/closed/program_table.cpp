@@ -218,7 +218,8 @@ void ProgramTable::find_parameters() {
         const auto known = std::find(facts_->summed_over.begin(), facts_->summed_over.end(), axes);
         const auto summed = static_cast<std::size_t>(known - facts_->summed_over.begin());
         if (known == facts_->summed_over.end()) facts_->summed_over.push_back(std::move(axes));
-        facts_->parameters.push_back({id, tensor.shape, element_count(tensor.shape), tensor.dtype, summed, i, i, 0, 0});
+        facts_->parameters.push_back(
+            {id, tensor.shape, element_count(tensor.shape), tensor.dtype, tensor.gradient_type(), summed, i, i});
       }
       facts_->parameters[index].last_use = i;
       const std::size_t before = last[id.index()];
@@ -243,15 +244,17 @@ void ProgramTable::find_parameters() {
 
 void ProgramTable::price_parameters() {
   const double factor = kernels_->cluster().composition.factor;
-  const auto time = [&](Attributes attributes, std::vector<Shape> inputs, const Parameter& of) {
-    const KernelKey key{{std::move(attributes), std::move(inputs), {of.shape}, of.dtype}, Pass::forward, 0};
+  const auto time = [&](Attributes attributes, std::vector<Shape> inputs, const Parameter& of, DType type) {
+    const KernelKey key{{std::move(attributes), std::move(inputs), {of.shape}, type}, Pass::forward, 0};
     return kernels_->of(key, strategy_).estimate.time.time.value() * factor;
   };
   std::map<std::pair<Shape, DType>, const Parameter*> priced;  // layers have the same again
   for (Parameter& p : facts_->parameters) {
     const auto [like, added] = priced.try_emplace({p.shape, p.dtype}, &p);
-    p.sum = added ? time(Binary{BinaryKind::add}, {p.shape, p.shape}, p) : like->second->sum;
-    p.copy = added ? time(Copy{}, {p.shape}, p) : like->second->copy;
+    p.sum = added ? time(Binary{BinaryKind::add}, {p.shape, p.shape}, p, p.dtype) : like->second->sum;
+    p.copy = added ? time(Copy{}, {p.shape}, p, p.gradient_type) : like->second->copy;
+    if (p.gradient_type != p.dtype)
+      p.cast = added ? time(Cast{p.gradient_type}, {p.shape}, p, p.dtype) : like->second->cast;
   }
 }
 

@@ -102,13 +102,14 @@ struct Parameter {
   LocalTensorId tensor;  // of the program
   Shape shape;
   std::int64_t elements = 0;
-  DType dtype = DType::f32;
+  DType dtype = DType::f32, gradient_type = DType::f32;
   std::size_t summed = 0;                   // over which axes: of summed_over()
   std::size_t first_use = 0, last_use = 0;  // steps that give it a gradient
-  double sum = 0,
-         copy =
-             0;  // kernels: its gradient added to that of earlier micro-batches; and copied, into a bucket or out of it
+  // Kernels: its gradient added to that of earlier micro-batches; copied, into a bucket or out of it; and cast, where
+  // it is summed in another type than it is made in.
+  double sum = 0, copy = 0, cast = 0;
   double bytes() const { return static_cast<double>(elements) * size_in_bytes(dtype); }
+  double gradient_bytes() const { return static_cast<double>(elements) * size_in_bytes(gradient_type); }
 };
 
 // A step's backward gives a parameter its gradient, or a part of it. In the order in which backward does so.

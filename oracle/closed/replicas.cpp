@@ -37,15 +37,15 @@ Replicas::Group& Replicas::group(const std::vector<MeshAxis>& axes) {
   return group;
 }
 
-const Replicas::Summed& Replicas::summed(std::int64_t elements, DType dtype, const std::vector<MeshAxis>& axes) {
+const Replicas::Summed& Replicas::summed(std::int64_t elements, DType type, const std::vector<MeshAxis>& axes) {
   Group& group = this->group(axes);
   Hash hash;
-  hash.add(static_cast<std::uint64_t>(elements)).add(static_cast<std::uint64_t>(dtype));
+  hash.add(static_cast<std::uint64_t>(elements)).add(static_cast<std::uint64_t>(type));
   const auto [known, added] = group.summed.try_emplace(hash.value());
   if (!added) return known->second;
   Bucket bucket;
   bucket.elements = elements;
-  bucket.dtype = dtype;
+  bucket.summed = type;
   Summed& summed = known->second;
   const PricedMessage message =
       price_bucket(group.sync, bucket, group.where, exchange_algorithm(strategy_, *cluster_), *cluster_);

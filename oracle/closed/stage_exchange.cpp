@@ -34,9 +34,9 @@ void StageFormula::prepare(const StageWork& work) {
     Summed& summed = summed_[parameter.summed];
     const bool tied = work.tied(parameter);
     if (summed.parts == 1 || tied) add_whole(use);
-    if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.bytes();
+    if (tied && !gradients_in_buckets(replicas_.strategy())) buffers_ += parameter.gradient_bytes();
     if (!summed.axes.empty() && !tied) summed.arrivals.emplace_back(use.parameter, use.step);
-    if (summed.axes.empty() && !tied) unsent_ += parameter.bytes();
+    if (summed.axes.empty() && !tied) unsent_ += parameter.gradient_bytes();
     if (!updates_.has_norms()) continue;
     ++parameters;
     for (const PartOf& cut : table_.program()[parameter.tensor].cuts) parting.insert(cut.axis);
@@ -124,7 +124,9 @@ void StageFormula::add_group(const Summed& summed) {
   std::size_t sent = overlapped ? range.end : 0;
   for (const Bucket& bucket : gathered ? by_unit(arrivals) : in_turn(arrivals)) {
     const double size = size_in_bytes(bucket.dtype), bytes = static_cast<double>(bucket.elements) * size;
-    const Replicas::Summed& sum = replicas_.summed(bucket.elements, bucket.dtype, axes);
+    const double gradient_size = size_in_bytes(bucket.summed);
+    const double gradient_bytes = static_cast<double>(bucket.elements) * gradient_size;
+    const Replicas::Summed& sum = replicas_.summed(bucket.elements, bucket.summed, axes);
     messages_.push_back({sum.sent, bucket.step, overlapped, sent = std::min(sent, bucket.step)});
     if (sum.compress.launches > 0) compressed_.push_back({bucket.step, sum.compress});
     copies_back_.add(sum.decompress);
@@ -133,20 +135,20 @@ void StageFormula::add_group(const Summed& summed) {
     compressed.scratch = std::max(compressed.scratch, sum.memory.scratch);
     buffers_ += static_cast<double>(sum.memory.residual);
     if (!sharded || strategy.zero == 1) buffers_ += static_cast<double>(sum.memory.sent);
-    largest = std::max(largest, bytes);
+    largest = std::max(largest, gradient_bytes);
     ++count;
-    if ((!sharded || strategy.zero == 1) && !in_buckets) buffers_ += bytes;
+    if ((!sharded || strategy.zero == 1) && !in_buckets) buffers_ += gradient_bytes;
     if (!sharded) continue;
     const std::int64_t part = collective::part(bucket.elements, parts, 0).size();
     const double own = static_cast<double>(part);
     const bool outside = gathered && strategy.parameter_tier != Tier::device;
     const std::int64_t part_bytes = part * static_cast<std::int64_t>(size);
     updates_.add_part(part, bucket.dtype, bucket.of_each, outside ? part_bytes : 0);
-    if (work_->asked().each) part_sums_.add({table_.sum_seconds(part, bucket.dtype), bare_});
+    if (work_->asked().each) part_sums_.add({table_.sum_seconds(part, bucket.summed), bare_});
     if (strategy.zero > 1) {
-      buffers_ += own * size;
+      buffers_ += own * gradient_size;
       const bool copied = on_cpu() && sum.decompress.launches == 0;  // else a cast puts it in its place
-      if (copied) copies_back_.add({part_copy_seconds(part, bucket.dtype), bare_});
+      if (copied) copies_back_.add({part_copy_seconds(part, bucket.summed), bare_});
     }
     const Replicas::Sent& gather = replicas_.gathered(bytes, axes);
     if (!gathered) {
@@ -187,13 +189,14 @@ std::vector<StageFormula::Bucket> StageFormula::in_turn(const Arrivals& arrivals
         type = types.end() - 1;
       }
       type->last = buckets.size();
-      buckets.push_back({0, parameter.dtype, step});
+      buckets.push_back({0, parameter.dtype, parameter.gradient_type, step});
     }
     Bucket& bucket = buckets[type->last];
     bucket.elements += parameter.elements;
     if (updates_.has_norms()) bucket.of_each.push_back(parameter.elements);
     bucket.step = std::min(bucket.step, step);
-    if (!overlapped || static_cast<double>(bucket.elements) * size_in_bytes(bucket.dtype) < type->cap.value()) continue;
+    if (!overlapped || static_cast<double>(bucket.elements) * size_in_bytes(bucket.summed) < type->cap.value())
+      continue;
     bucket.closed = closed++;
     type->cap = strategy.bucket;
   }
@@ -241,7 +244,8 @@ std::vector<StageFormula::Bucket> StageFormula::by_unit(const Arrivals& arrivals
     const std::size_t first = stretch_of(parameter.first_use);
     const std::size_t stretch = first == stretch_of(parameter.last_use) ? first : stretches_.size();
     const std::size_t order = stretch == stretches_.size() ? stretch : stretches_.size() - 1 - stretch;
-    const auto [entry, added] = units.try_emplace({order, parameter.dtype}, Bucket{0, parameter.dtype, step, stretch});
+    const auto [entry, added] =
+        units.try_emplace({order, parameter.dtype}, Bucket{0, parameter.dtype, parameter.gradient_type, step, stretch});
     entry->second.elements += parameter.elements;
     if (updates_.has_norms()) entry->second.of_each.push_back(parameter.elements);
     entry->second.step = std::min(entry->second.step, step);

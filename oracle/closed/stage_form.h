@@ -80,7 +80,7 @@ class StageFormula {
   };
   struct Bucket {
     std::int64_t elements = 0;
-    DType dtype = DType::f32;
+    DType dtype = DType::f32, summed = DType::f32;  // of parameters; of their gradients
     std::size_t step = 0;  // whose backward completes it
     std::size_t stretch = 0;
     std::size_t closed = open;  // the number of those closed before

@@ -35,7 +35,7 @@ const UpdatePrices::Preparation& UpdatePrices::preparation(const Shape& shape, b
   };
   if (casts) {
     const DType half = compute_type(strategy_.precision) == DType::f16 ? DType::f16 : DType::bf16;
-    run({Cast{DType::f32}, {shape}, {shape}, half});
+    if (!strategy_.fp32_gradients) run({Cast{DType::f32}, {shape}, {shape}, half});
     run({Cast{half}, {shape}, {shape}, DType::f32});
   }
   const auto scale = [&] { return run({Binary{BinaryKind::mul}, {shape, {}}, {shape}, DType::f32}); };

@@ -126,7 +126,7 @@ void StageWork::add_memory(MemoryTable& memory) {
     for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u) {
       const Use& use = table_.uses()[u];
       const Parameter& parameter = table_.parameters()[use.parameter];
-      const double bytes = memory.rounded(parameter.bytes());
+      const double bytes = memory.rounded(parameter.gradient_bytes());
       if (use.before <= range_.begin) gradients_ += bytes;
       if (parameter.last_use != i && parameter.last_use < range_.end) continue;
       gradients += bytes;
@@ -137,7 +137,7 @@ void StageWork::add_memory(MemoryTable& memory) {
     pass_and_own_gradients_ = std::max(pass_and_own_gradients_, pass + own);
     for (std::size_t u = table_.uses_from(i + 1); u < table_.uses_from(i); ++u)
       if (const Use& use = table_.uses()[u]; use.before <= range_.begin)
-        own -= memory.rounded(table_.parameters()[use.parameter].bytes());
+        own -= memory.rounded(table_.parameters()[use.parameter].gradient_bytes());
   }
 }
 

@@ -185,7 +185,10 @@ void StageWork::backward(bool inputs, bool weights, auto&& task, auto&& exchange
       if (inputs && added_elsewhere(use)) of.kernels.add({-parameter.sum, -bare_});
       if (!weights || use.before > range_.begin) continue;
       const bool sent = exchanged(parameter);
-      if (!sent || !asked_.each) of.sums.add({parameter.sum, bare_});
+      if (parameter.cast > 0)
+        of.kernels.add({parameter.cast, bare_});
+      else if (!sent || !asked_.each)
+        of.sums.add({parameter.sum, bare_});
       if (sent && !asked_.in_buckets) (asked_.each ? of.kernels : of.copies).add({parameter.copy, bare_});
     }
     own(of);

@@ -29,8 +29,8 @@ KernelKey both(BinaryKind kind, std::int64_t elements, DType dtype) {
 CompressionKernels casting(const GradientSync& sync, const Bucket& bucket) {
   const DType small = travelling_type(sync, bucket);
   const std::int64_t kept = sync.sharded() ? part_of(bucket, sync.parts, 0).size() : bucket.elements;
-  return {{cast(bucket.elements, bucket.dtype, small), scaled(bucket.elements, small)},
-          {cast(kept, small, bucket.dtype)}};
+  return {{cast(bucket.elements, bucket.summed, small), scaled(bucket.elements, small)},
+          {cast(kept, small, bucket.summed)}};
 }
 
 // Values with what was lost before; how large they are; their levels; what these lose.
@@ -43,7 +43,7 @@ void add_levels(std::int64_t elements, DType dtype, Kernels& kernels) {
 }
 
 CompressionKernels levelling(const GradientSync& sync, const Bucket& bucket) {
-  const DType dtype = bucket.dtype;
+  const DType dtype = bucket.summed;
   const std::int64_t part = elements_of_part(sync, bucket), ranks = sync.senders, all = part * ranks;
   CompressionKernels kernels;
   add_levels(bucket.elements, dtype, kernels.before);
@@ -59,7 +59,7 @@ CompressionKernels levelling(const GradientSync& sync, const Bucket& bucket) {
 // As DGC: what was kept is added, sizes are looked through, and the greatest are taken out, so that they are kept no
 // longer. Everyone's values are divided by the ranks and added to zeros where they stand.
 CompressionKernels choosing(const GradientSync& sync, const Bucket& bucket) {
-  const DType dtype = bucket.dtype;
+  const DType dtype = bucket.summed;
   const std::int64_t all = bucket.elements, chosen = chosen_values(sync, bucket), gathered = chosen * sync.senders;
   const KernelKey take = kernel(Gather{0}, {{all}, {chosen}}, {{chosen}}, dtype);
   KernelKey put = kernel(Gather{0}, {{all}, {gathered}}, {{gathered}}, dtype);

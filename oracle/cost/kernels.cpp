@@ -68,8 +68,11 @@ class Collector {
   KernelKey addition(const LocalTensor& tensor) {
     return {{Binary{BinaryKind::add}, {tensor.shape, tensor.shape}, {tensor.shape}, tensor.dtype}, Pass::forward, 0};
   }
-  KernelKey copy(const LocalTensor& tensor) {
-    return {{Copy{}, {tensor.shape}, {tensor.shape}, tensor.dtype}, Pass::forward, 0};
+  KernelKey cast(const Shape& shape, DType from, DType to) {
+    return {{Cast{to}, {shape}, {shape}, from}, Pass::forward, 0};
+  }
+  KernelKey copy_of_gradient(const LocalTensor& parameter) {
+    return {{Copy{}, {parameter.shape}, {parameter.shape}, parameter.gradient_type()}, Pass::forward, 0};
   }
 
   // Walks backward as autograd does: the first gradient of a tensor is taken as it is, each later one is added. That of
@@ -93,12 +96,14 @@ class Collector {
           result_.steps[step].sums.push_back(index_of(addition(tensor)));
         seen[id.index()] = true;
         if (tensor.kind != TensorKind::parameter || --uses[id.index()] > 0) return;
-        if (accumulates && !(stage_.reduces_each && exchanged[id.index()]))
+        if (tensor.summed_in)
+          result_.steps[step].parameter_casts.push_back(index_of(cast(tensor.shape, tensor.dtype, *tensor.summed_in)));
+        else if (accumulates && !(stage_.reduces_each && exchanged[id.index()]))
           result_.steps[step].parameter_sums.push_back(index_of(addition(tensor)));
         completing[id.index()] = step;
         if (!exchanged[id.index()] || stage_.in_buckets) return;
-        result_.steps[step].bucket_copies.push_back(index_of(copy(tensor)));
-        if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy(tensor)));
+        result_.steps[step].bucket_copies.push_back(index_of(copy_of_gradient(tensor)));
+        if (!sharded_[id.index()]) result_.copies_back.push_back(index_of(copy_of_gradient(tensor)));
       });
     add_compression(completing);
   }
@@ -121,23 +126,24 @@ class Collector {
       for (std::size_t b = 0; stage_.reduces_each && b < sync.buckets.size(); ++b) {
         const Shape shape{part_of(sync.buckets[b], sync.parts, 0).size()};
         result_.part_sums.push_back(
-            index_of({{Binary{BinaryKind::add}, {shape, shape}, {shape}, sync.buckets[b].dtype}, Pass::forward, 0}));
+            index_of({{Binary{BinaryKind::add}, {shape, shape}, {shape}, sync.buckets[b].summed}, Pass::forward, 0}));
       }
     if (backend_ != Backend::cpu) return;
-    const auto part = [&](const GradientSync& sync, const Bucket& bucket) {
+    const auto part = [&](const GradientSync& sync, const Bucket& bucket, DType type) {
       const Shape shape{part_of(bucket, sync.parts, 0).size()};
-      return index_of({{Copy{}, {shape}, {shape}, bucket.dtype}, Pass::forward, 0});
+      return index_of({{Copy{}, {shape}, {shape}, type}, Pass::forward, 0});
     };
     for (const ParameterUnit& unit : stage_.units) {
       const GradientSync& sync = stage_.gradients[unit.sync];
-      result_.unit_copies.push_back(part(sync, sync.buckets[unit.bucket]));
+      const Bucket& bucket = sync.buckets[unit.bucket];
+      result_.unit_copies.push_back(part(sync, bucket, bucket.dtype));
     }
     const auto copies_parts = [](const GradientSync& sync) {  // a cast puts them in their place
       return sync.sharded() && sync.buffers > 0 && sync.compression.kind == Compression::Kind::none;
     };
     for (const GradientSync& sync : stage_.gradients)
       for (std::size_t b = 0; copies_parts(sync) && b < sync.buckets.size(); ++b)
-        result_.copies_back.push_back(part(sync, sync.buckets[b]));
+        result_.copies_back.push_back(part(sync, sync.buckets[b], sync.buckets[b].summed));
   }
 
   // The gradients as one kernel each finds them when they have been summed over ranks: whole parameters', and of
@@ -165,20 +171,17 @@ class Collector {
     return {elements};
   }
 
-  // Gradients of two bytes become those of the masters, and masters the parameters, once a step. Batch
-  // normalisations' parameters have four.
+  // Gradients of two bytes become those of the masters, unless they were summed so, and masters the parameters, once a
+  // step. Batch normalisations' parameters have four.
   void add_masters() {
     if (!stage_.masters) return;
     const auto of_two_bytes = std::ranges::find_if(
         stage_.updates, [&](const Update& update) { return size_in_bytes(stage_[update.parameter].dtype) == 2; });
     if (of_two_bytes == stage_.updates.end()) return;
-    const DType half = stage_[of_two_bytes->parameter].dtype;
-    const auto cast = [&](const Shape& shape, DType from, DType to) {
-      return index_of({{Cast{to}, {shape}, {shape}, from}, Pass::forward, 0});
-    };
+    const LocalTensor& parameter = stage_[of_two_bytes->parameter];
     for (const Shape& shape : gradients(false)) {
-      result_.masters.push_back(cast(shape, half, DType::f32));
-      result_.masters.push_back(cast(shape, DType::f32, half));
+      if (!parameter.summed_in) result_.masters.push_back(index_of(cast(shape, parameter.dtype, DType::f32)));
+      result_.masters.push_back(index_of(cast(shape, DType::f32, parameter.dtype)));
     }
   }
 

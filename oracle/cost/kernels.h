@@ -2,7 +2,8 @@
 //
 // Beside each operation's forward and backward there are: the copies by which exchanges put what they send and receive
 // in order; the additions by which autograd sums the gradients of a tensor used several times; the additions into
-// parameters' gradients from the second micro-batch on; the copies of gradients into and out of communication buckets;
+// parameters' gradients from the second micro-batch on, or where these are summed in four bytes and made in two, casts
+// of every micro-batch's; the copies of gradients into and out of communication buckets;
 // what gives them another form for their way, and back;
 // gradients unscaled, and clipped; casts between masters and what a model of two bytes computes with; the optimizer's
 // updates (one kernel a parameter on the CPU, one over all parameters on CUDA, where PyTorch uses its multi-tensor
@@ -27,6 +28,7 @@ struct StageKernels {
     std::optional<Index> backward_weight;  // where a backward is taken in two parts, the second; `backward` is the first
     std::vector<Index> sums;             // gradient additions when this step's backward has run
     std::vector<Index> parameter_sums;   // the same into parameters' gradients, from the second micro-batch on
+    std::vector<Index> parameter_casts;  // instead, of every micro-batch's, where they are summed in another type
     std::vector<Index> bucket_copies;    // gradients copied into a bucket, where the micro-batch's are reduced
     std::vector<Index> compressions;     // of buckets that are then complete (cost/compression.h)
   };

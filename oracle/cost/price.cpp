@@ -97,7 +97,7 @@ void price_messages(const Plan& plan, const Stage& stage, const Cluster& cluster
 }
 
 PricedMessage price_gather(const Plan& plan, const GradientSync& sync, const Bucket& bucket, const Cluster& cluster) {
-  const Bytes bytes{static_cast<double>(bucket.bytes())};
+  const Bytes bytes{static_cast<double>(bucket.parameter_bytes())};
   const GroupPlacement group = placement(plan.mesh, sync, 0, cluster.devices_per_node).parts;
   PricedMessage gather;
   gather.estimate = cluster.network.collective(Collective::all_gather, bytes, group);

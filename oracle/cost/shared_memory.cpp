@@ -22,6 +22,7 @@ void each_of_micro_batches(const Stage& stage, const StageKernels& kernels, auto
     for (const auto& backward : {step.backward, step.backward_weight})
       if (backward) visit(*backward, micro_batches);
     for (const auto key : step.sums) visit(key, micro_batches);
+    for (const auto key : step.parameter_casts) visit(key, micro_batches);
     for (const auto key : step.parameter_sums) visit(key, micro_batches - 1);
     for (const auto key : step.bucket_copies) visit(key, stage.reduces_each ? micro_batches - 1 : 0);
   }

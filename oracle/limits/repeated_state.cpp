@@ -79,7 +79,7 @@ struct RepeatedState {
       if (tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer)
         weights.add(bytes, all, of_weights);
       if (tensor.kind != TensorKind::parameter || !tensor.requires_gradient) continue;
-      gradients.add(bytes, all, of_gradients);
+      gradients.add(elements * size_in_bytes(tensor.gradient_type()), all, of_gradients);
       optimizer.add(elements, all, of_state);
     }
   }

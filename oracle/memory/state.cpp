@@ -65,7 +65,7 @@ class StateOf {
       const Bucket& bucket = sync.buckets[b];
       const BucketPart own = part_of(bucket, sync.parts, 0);
       const double part = static_cast<double>(own.size()) * size_in_bytes(bucket.dtype);
-      const auto whole = static_cast<double>(bucket.bytes());
+      const auto whole = static_cast<double>(bucket.parameter_bytes());
       const MemoryOwner shard = owner(What::shard, b);
       if (!has_unit(stage_, index, b))
         ledger_.take(weights, whole, shard);
@@ -77,7 +77,7 @@ class StateOf {
         take_optimizer(own.size(), shard);
       largest = std::max(largest, bucket.bytes());
       if (sync.buffers > 0)
-        ledger_.take(gradients, part, shard);
+        ledger_.take(gradients, static_cast<double>(own.size()) * size_in_bytes(bucket.summed), shard);
       else
         take_bucket(sync, b);
     }

@@ -104,7 +104,7 @@ void StepWalk::take_static() {
   take_state(stage_, strategy_, ledger_);
   for (std::size_t t = 0; gradients_in_buckets(strategy_) && t < stage_.tensors.size(); ++t) {
     if (stage_.tensors[t].kind != TensorKind::parameter || to_come_[t] == 0) continue;
-    gradient_of_[t] = allocate(bytes_[t], gradients, owner(What::gradient, t));
+    gradient_of_[t] = allocate(gradient_bytes(LocalTensorId{t}), gradients, owner(What::gradient, t));
     hold(gradient_of_[t]);
   }
   for (std::size_t i = 0; i < stage_.tensors.size(); ++i)
@@ -403,9 +403,18 @@ void StepWalk::gather(std::size_t unit) {
   brought_[unit] = false;
 }
 
+double StepWalk::gradient_bytes(LocalTensorId parameter) const {
+  return static_cast<double>(element_count(stage_[parameter].shape)) * size_in_bytes(stage_[parameter].gradient_type());
+}
+
+double StepWalk::sum_bytes(LocalTensorId id) const {
+  const bool first = stage_[id].kind == TensorKind::parameter && gradient_of_[id.index()] == Storages::none;
+  return first ? gradient_bytes(id) : bytes_of(id);
+}
+
 double StepWalk::unit_bytes(std::size_t unit) const {
   const ParameterUnit& u = stage_.units[unit];
-  return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].bytes());
+  return static_cast<double>(stage_.gradients[u.sync].buckets[u.bucket].parameter_bytes());
 }
 
 // Together with the next ones, which are on their way: among the same ranks, who gather one after the other. Of the one

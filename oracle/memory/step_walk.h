@@ -56,6 +56,9 @@ class StepWalk {
   void begin_micro_batch();
   void end_micro_batch();
   [[nodiscard]] double bytes_of(LocalTensorId id) const { return bytes_[id.index()]; }
+  [[nodiscard]] double gradient_bytes(LocalTensorId parameter) const;
+  // Of a tensor's gradients as they are summed; of what is then added to an earlier sum, as it was made.
+  [[nodiscard]] double sum_bytes(LocalTensorId id) const;
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, std::size_t index) const { return {what, &stage_, index}; }
   [[nodiscard]] MemoryOwner owner(MemoryOwner::What what, LocalTensorId id) const { return owner(what, id.index()); }
   std::size_t allocate(double bytes, MemoryKind kind, const MemoryOwner& whose) {

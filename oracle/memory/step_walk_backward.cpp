@@ -177,7 +177,7 @@ std::size_t StepWalk::first_gradient(LocalTensorId id, std::size_t incoming, boo
   // Leaves, parameters and what was received, have a gradient of their own.
   const bool shared = incoming != Storages::none && passed_through && !parameter && !is_received(id);
   const std::size_t gradient =
-      shared ? incoming : allocate(bytes_of(id), parameter ? gradients : activations, owner(What::gradient, id));
+      shared ? incoming : allocate(sum_bytes(id), parameter ? gradients : activations, owner(What::gradient, id));
   hold(gradient);
   return gradient;
 }
@@ -193,7 +193,7 @@ void StepWalk::add_gradient(std::size_t& sum, LocalTensorId id, bool passed_thro
   const double bytes = bytes_of(id);
   const bool earlier = stage_[id].kind == TensorKind::parameter && &sum == &gradient_of_[id.index()];
   if (storages_.is_shared(sum) || (sums_apart_ && !earlier)) {
-    const std::size_t apart = allocate(bytes, storages_.kind(sum), owner(What::gradient, id));
+    const std::size_t apart = allocate(sum_bytes(id), storages_.kind(sum), owner(What::gradient, id));
     hold(apart);
     release(sum);
     sum = apart;

@@ -6,7 +6,8 @@
 
 namespace sibyl {
 
-std::int64_t Bucket::bytes() const { return elements * static_cast<std::int64_t>(size_in_bytes(dtype)); }
+std::int64_t Bucket::bytes() const { return elements * static_cast<std::int64_t>(size_in_bytes(summed)); }
+std::int64_t Bucket::parameter_bytes() const { return elements * static_cast<std::int64_t>(size_in_bytes(dtype)); }
 
 std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTensorId>& order, Bytes first_cap,
                                  Bytes cap) {
@@ -23,6 +24,7 @@ std::vector<Bucket> make_buckets(const Stage& stage, const std::vector<LocalTens
     if (own == open.end()) {
       Bucket bucket;
       bucket.dtype = dtype;
+      bucket.summed = stage[parameter].gradient_type();
       open.push_back({std::move(bucket), begun.insert(dtype).second ? first_cap : cap});
       own = open.end() - 1;
     }

@@ -23,7 +23,7 @@ std::int64_t bytes_of_part(const GradientSync& sync, const Bucket& bucket) {
 
 std::int64_t bytes_of_chosen(const GradientSync& sync, const Bucket& bucket) {
   const bool many = bucket.elements > std::numeric_limits<std::int32_t>::max();
-  return chosen_values(sync, bucket) * (width(bucket.dtype) + width(many ? DType::i64 : DType::i32));
+  return chosen_values(sync, bucket) * (width(bucket.summed) + width(many ? DType::i64 : DType::i32));
 }
 
 }  // namespace
@@ -32,9 +32,9 @@ Result<void> check_compression(const Strategy& strategy) {
   const Compression& compression = strategy.compression;
   if (compression.kind == Kind::none) return {};
   const std::string where = "--compress " + compression_text(compression);
-  if (casts(compression) && has_half_weights(strategy))
+  if (casts(compression) && has_half_weights(strategy) && !strategy.fp32_gradients)
     return fail(ErrorCode::infeasible, "gradients of two bytes are not made smaller by a cast to two bytes", where,
-                "leave out --compress, or --half-weights");
+                "leave out --compress, or give --fp32-gradients");
   const bool shares = strategy.zero > 0 && strategy.data * strategy.samplers() > 1;
   if (shares && !casts(compression))
     return fail(ErrorCode::infeasible,
@@ -72,7 +72,7 @@ DType travelling_type(const GradientSync& sync, const Bucket& bucket) {
   switch (sync.compression.kind) {
     case Kind::fp16: return DType::f16;
     case Kind::bf16: return DType::bf16;
-    default: return bucket.dtype;
+    default: return bucket.summed;
   }
 }
 
@@ -99,7 +99,7 @@ CompressionMemory compression_memory(const GradientSync& sync, const Bucket& buc
     const std::int64_t own = bytes_of_chosen(sync, bucket);
     return {bucket.bytes(), own * (1 + sync.senders), bucket.bytes()};  // their sizes without signs are looked through
   }
-  const std::int64_t lost = (bucket.elements + elements_of_part(sync, bucket)) * width(bucket.dtype);
+  const std::int64_t lost = (bucket.elements + elements_of_part(sync, bucket)) * width(bucket.summed);
   const std::int64_t unpacked = bucket.elements;  // a byte for each level
   return {lost, 2 * sync.senders * bytes_of_part(sync, bucket), unpacked};
 }

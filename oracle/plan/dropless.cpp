@@ -15,15 +15,18 @@ double filled(const Stage& program, const Compute& step, const Dispatch& dispatc
 }  // namespace
 
 void send_filled_slots(Stage& program) {
-  double of_layer = 1.0;
+  double of_layer = 1.0;  // of slots between the two
   for (Step& step : program.steps) {
     if (const auto* compute = std::get_if<Compute>(&step)) {
       if (const auto* dispatch = std::get_if<Dispatch>(&compute->attributes))
         of_layer = filled(program, *compute, *dispatch);
+      else if (std::holds_alternative<Combine>(compute->attributes))
+        of_layer = 1.0;
       continue;
     }
     auto& exchange = std::get<Exchange>(step);
-    if (exchange.axis == MeshAxis::expert && exchange.forward.motion == Motion::all_to_all) exchange.filled = of_layer;
+    const bool deals_out = exchange.axis == MeshAxis::expert || exchange.axis == MeshAxis::tensor;
+    if (deals_out && exchange.forward.motion == Motion::all_to_all) exchange.filled = of_layer;
   }
 }
 

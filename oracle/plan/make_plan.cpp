@@ -44,12 +44,14 @@ std::int64_t experts_of(const Graph& graph) {
 
 // Each rank is to have as many.
 Result<void> check_experts(const Graph& graph, const Strategy& strategy) {
-  const int ranks = strategy.expert;
-  if (ranks == 1 && !strategy.dropless) return {};
+  const int ranks = strategy.expert * (strategy.whole_experts ? strategy.tensor : 1);
+  if (ranks == 1 && !strategy.dropless && !strategy.whole_experts) return {};
   const std::int64_t experts = experts_of(graph);
   if (experts == 0 && strategy.dropless)
     return fail(ErrorCode::usage, "the model has no experts whose slots could be left out", "--dropless",
                 "leave it out");
+  if (experts == 0 && strategy.whole_experts)
+    return fail(ErrorCode::usage, "the model has no experts that could stay whole", "--whole-experts", "leave it out");
   if (experts == 0)
     return fail(ErrorCode::infeasible, "the model has no experts that could be dealt out", "--parallel",
                 "leave expert= out; data= shares samples");
@@ -57,6 +59,10 @@ Result<void> check_experts(const Graph& graph, const Strategy& strategy) {
   std::int64_t below = std::min<std::int64_t>(ranks, experts), above = ranks;
   while (experts % below != 0) --below;
   while (above < experts && experts % above != 0) ++above;
+  if (strategy.whole_experts)
+    return fail(ErrorCode::infeasible,
+                fmt::format("{} experts cannot be dealt out evenly to {} ranks of tensor= and expert=", experts, ranks),
+                "--whole-experts", fmt::format("degrees whose product is {}", below));
   std::string nearest = fmt::format("expert={}", below);
   if (above <= experts && above != below) nearest += fmt::format(" or expert={}", above);
   return fail(ErrorCode::infeasible, fmt::format("{} experts cannot be dealt out evenly to {} ranks", experts, ranks),
@@ -172,9 +178,13 @@ bool synchronises(const Strategy& strategy) {
 ProgramKey program_key(const Strategy& s) {
   std::vector<int> degrees;
   for (const MeshAxis axis : axes_of_a_program()) degrees.push_back(s.degree(axis));
-  return {micro_batch_of(s), std::move(degrees), s.sequence,          s.context_exchange,
-          s.split_until,     s.precision,        has_half_weights(s), s.fused_norms,
-          s.fused_pointwise, s.dropless,         synchronises(s),     synchronises(s) ? s.data : 1};
+  return {micro_batch_of(s),   std::move(degrees),
+          s.sequence,          s.context_exchange,
+          s.split_until,       s.precision,
+          has_half_weights(s), sums_in_full(s),
+          s.fused_norms,       s.fused_pointwise,
+          s.dropless,          s.whole_experts,
+          synchronises(s),     synchronises(s) ? s.data : 1};
 }
 
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
@@ -190,7 +200,7 @@ Result<Stage> make_program(const Graph& graph, const Strategy& strategy) {
     if (tokens) SIBYL_CHECK(check_stays_split(graph, stage));
   }
   if (strategy.dropless) send_filled_slots(stage);
-  stage = with_precision(stage, strategy.precision, has_half_weights(strategy));
+  stage = with_precision(stage, strategy.precision, has_half_weights(strategy), strategy.fp32_gradients);
   stage = with_strided_attention(stage);
   if (strategy.fused_norms) stage = with_fused_norms(stage);
   if (strategy.fused_pointwise) stage = with_fused_pointwise(stage);

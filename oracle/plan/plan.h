@@ -78,6 +78,9 @@ struct LocalTensor {
   // Of a parameter: axes whose ranks each make a summand of its gradient, beside data.
   std::vector<MeshAxis> summed_over = {};
   std::optional<std::size_t> samples = {};  // of an input: the dimension along which samples lie
+  // Of a parameter: what its gradients are summed, sent and kept in, where that is not its own type.
+  std::optional<DType> summed_in = {};
+  [[nodiscard]] DType gradient_type() const { return summed_in.value_or(dtype); }
 };
 
 // Runs one operation of the Graph on local operands. `attributes` are the local ones.
@@ -127,8 +130,10 @@ Attributes attributes_of(const Step& step);  // of a Compute; else those of a co
 struct Bucket {
   std::vector<LocalTensorId> parameters;  // in the order they lie in the buffer
   std::int64_t elements = 0;
-  DType dtype = DType::f32;
-  [[nodiscard]] std::int64_t bytes() const;
+  DType dtype = DType::f32;                  // the parameters'
+  DType summed = DType::f32;                 // their gradients' (LocalTensor::gradient_type)
+  [[nodiscard]] std::int64_t bytes() const;  // of gradients
+  [[nodiscard]] std::int64_t parameter_bytes() const;
 };
 
 struct GradientSync {
@@ -283,7 +288,7 @@ Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, const CutCo
 Result<Stage> make_program(const Graph& graph, const Strategy& strategy);
 Result<Plan> make_plan(const Graph& graph, const Strategy& strategy, Stage program, const CutCosts& costs = {});
 using ProgramKey = std::tuple<std::int64_t, std::vector<int>, bool, ContextExchange, std::string, Precision, bool, bool,
-                              bool, bool, bool, int>;
+                              bool, bool, bool, bool, bool, int>;
 ProgramKey program_key(const Strategy& strategy);
 
 // The operations that begin the stages after the first, as --stages takes them.

@@ -58,4 +58,6 @@ DType half_model_type(const Attributes& attributes, Precision precision) {
 
 bool has_half_weights(const Strategy& strategy) { return strategy.half_weights && is_half(strategy.precision); }
 
+bool sums_in_full(const Strategy& strategy) { return has_half_weights(strategy) && strategy.fp32_gradients; }
+
 }  // namespace sibyl

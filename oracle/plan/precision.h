@@ -17,6 +17,8 @@ DType operation_type(const Stage& stage, const Compute& compute, const std::vect
 DType half_model_type(const Attributes& attributes, Precision precision);
 // Is the strategy's model one?
 bool has_half_weights(const Strategy& strategy);
+// And are its gradients summed in four?
+bool sums_in_full(const Strategy& strategy);
 
 // What a computed type takes its operands in: tf32 computes on f32.
 inline DType storage_type(DType type) { return type == DType::tf32 ? DType::f32 : type; }
@@ -25,6 +27,7 @@ inline DType result_type(DType type) { return type == DType::f8e4m3 ? DType::bf1
 
 // The program with its operations in these types, and casts between them. An operand is cast once and reused (autocast
 // keeps its casts of weights for the step); parameters stay what they are, the masters.
-Stage with_precision(const Stage& stage, Precision precision, bool half_weights = false);
+// `fp32_gradients`: those of two-byte parameters are summed in f32.
+Stage with_precision(const Stage& stage, Precision precision, bool half_weights = false, bool fp32_gradients = false);
 
 }  // namespace sibyl

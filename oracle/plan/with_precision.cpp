@@ -8,8 +8,12 @@ namespace {
 
 class Caster {
  public:
-  Caster(const Stage& stage, Precision precision, bool half_weights)
-      : stage_(stage), precision_(precision), half_weights_(half_weights), known_(stage.tensors.size()) {
+  Caster(const Stage& stage, Precision precision, bool half_weights, bool fp32_gradients)
+      : stage_(stage),
+        precision_(precision),
+        half_weights_(half_weights),
+        fp32_gradients_(fp32_gradients),
+        known_(stage.tensors.size()) {
     for (const Step& step : stage.steps)
       if (const auto* compute = std::get_if<Compute>(&step); compute && keeps_f32_parameters(compute->attributes))
         for (const LocalTensorId in : compute->inputs)
@@ -55,8 +59,10 @@ class Caster {
     if (known.valid()) return known;
     known = push(stage_[id]);
     LocalTensor& tensor = result_.tensors[known.index()];
-    if (half_weights_ && tensor.kind == TensorKind::parameter && is_floating(tensor.dtype) && in_full_.count(id) == 0)
-      tensor.dtype = storage_type(compute_type(precision_));
+    if (!half_weights_ || tensor.kind != TensorKind::parameter || !is_floating(tensor.dtype) || in_full_.count(id) > 0)
+      return known;
+    tensor.dtype = storage_type(compute_type(precision_));
+    if (fp32_gradients_) tensor.summed_in = DType::f32;
     return known;
   }
 
@@ -145,7 +151,7 @@ class Caster {
 
   const Stage& stage_;
   Precision precision_;
-  bool half_weights_;
+  bool half_weights_, fp32_gradients_;
   std::set<LocalTensorId> in_full_;   // of the stage before
   // In fp8, of the stage before: which linear layer reads it, where nothing else does; and what one made.
   std::vector<OperationId> read_in_fp8_;
@@ -157,8 +163,8 @@ class Caster {
 
 }  // namespace
 
-Stage with_precision(const Stage& stage, Precision precision, bool half_weights) {
-  return Caster(stage, precision, half_weights).run();
+Stage with_precision(const Stage& stage, Precision precision, bool half_weights, bool fp32_gradients) {
+  return Caster(stage, precision, half_weights, fp32_gradients).run();
 }
 
 }  // namespace sibyl

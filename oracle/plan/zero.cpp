@@ -69,6 +69,7 @@ void make_units(Stage& stage, const Strategy& strategy) {
         const DType dtype = stage[parameter].dtype;
         Bucket& unit = by_stretch[{r == all.size() ? r : all.size() - 1 - r, dtype}];
         unit.dtype = dtype;
+        unit.summed = bucket.summed;
         unit.parameters.push_back(parameter);
         unit.elements += element_count(stage[parameter].shape);
       }

@@ -108,10 +108,11 @@ std::string splitting(const Prediction& p) {
   if (!p.split_until.empty()) text += fmt::format(", split until {}", p.split_until);
   if (!p.batch_norm.empty()) text += fmt::format(", batch-norm {}", p.batch_norm);
   if (!p.compress.empty()) text += fmt::format(", gradients as {}", p.compress);
-  if (p.half_weights) text += ", weights of two bytes";
+  if (p.half_weights) text += p.fp32_gradients ? ", weights of two bytes, gradients of four" : ", weights of two bytes";
   if (!p.context_exchange.empty()) text += fmt::format(", context by {}", p.context_exchange);
   if (p.overlap_tensor) text += ", exchanges beside products";
   if (p.dropless) text += ", experts without slots";
+  if (p.whole_experts) text += ", whole experts";
   if (p.fused_update) text += ", fused update";
   if (p.written_update) text += ", update by operators";
   if (p.fused_norms) text += ", fused norms";

@@ -115,9 +115,11 @@ void read_more_of_plan(const Reader& r, Prediction& p) {
   if (r.has("batch_norm")) p.batch_norm = r.at("batch_norm").text();
   if (r.has("compress")) p.compress = r.at("compress").text();
   if (r.has("half_weights")) p.half_weights = r.at("half_weights").boolean();
+  if (r.has("fp32_gradients")) p.fp32_gradients = r.at("fp32_gradients").boolean();
   if (r.has("context_exchange")) p.context_exchange = r.at("context_exchange").text();
   if (r.has("overlap_tensor")) p.overlap_tensor = r.at("overlap_tensor").boolean();
   if (r.has("dropless")) p.dropless = r.at("dropless").boolean();
+  if (r.has("whole_experts")) p.whole_experts = r.at("whole_experts").boolean();
   if (r.has("fused_update")) p.fused_update = r.at("fused_update").boolean();
   if (r.has("written_update")) p.written_update = r.at("written_update").boolean();
   if (r.has("fused_norms")) p.fused_norms = r.at("fused_norms").boolean();

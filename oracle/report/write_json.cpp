@@ -86,9 +86,11 @@ Json plan(const Prediction& p) {
   if (!p.batch_norm.empty()) json["batch_norm"] = p.batch_norm;
   if (!p.compress.empty()) json["compress"] = p.compress;
   if (p.half_weights) json["half_weights"] = true;
+  if (p.fp32_gradients) json["fp32_gradients"] = true;
   if (!p.context_exchange.empty()) json["context_exchange"] = p.context_exchange;
   if (p.overlap_tensor) json["overlap_tensor"] = true;
   if (p.dropless) json["dropless"] = true;
+  if (p.whole_experts) json["whole_experts"] = true;
   if (p.fused_update) json["fused_update"] = true;
   if (p.written_update) json["written_update"] = true;
   if (p.fused_norms) json["fused_norms"] = true;

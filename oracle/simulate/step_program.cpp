@@ -262,6 +262,7 @@ class ProgramBuilder {
     }
     if (weights) {
       if (kernels.backward_weight) duration += time(*kernels.backward_weight), ++launches;
+      run(kernels.parameter_casts);
       if (!place.first) run(kernels.parameter_sums);
       if (reduces(place)) run(kernels.bucket_copies), run(kernels.compressions);
     }

@@ -21,6 +21,7 @@ class Pricer {
       step.backward = work(optional(kernels.backward));
       add(step.backward, kernels.sums, priced_.bare_launch);
       step.backward_weight = work(optional(kernels.backward_weight));
+      step.parameter_casts = work(kernels.parameter_casts, priced_.bare_launch);
       step.parameter_sums = work(kernels.parameter_sums, priced_.bare_launch);
       step.bucket_copies = work(kernels.bucket_copies, priced_.bare_launch);
       result.steps.push_back(step);

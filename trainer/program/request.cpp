@@ -107,6 +107,8 @@ Result<void> check_runnable(const Request& request) {
     return refused("weights of two bytes, except on an emulated device", "--half-weights");
   if (strategy.half_weights && strategy.zero == 3)
     return refused("weights of two bytes that are gathered for use", "--half-weights");
+  if (strategy.fp32_gradients && strategy.zero > 1)
+    return refused("gradients wider than their weights that are summed by parts", "--fp32-gradients");
   if (strategy.overlap_tensor) return refused("exchanges beside products", "--overlap-tensor");
   if (strategy.dropless) return refused("experts without slots", "--dropless");
   if (strategy.fused_update) return refused("fused updates", "--fused-update");

@@ -63,7 +63,8 @@ ForAByte for_a_byte(const LocalTensor& parameter, const Strategy& strategy, bool
   const double states = 4.0 * (optimizer_states(strategy.optimizer) + (has_half_weights(strategy) ? 1 : 0)) / width;
   const double state = strategy.optimizer_tier == Tier::device ? states : 0.0;
   const std::vector<GradientSync> syncs = exchange_of(parameter, strategy, tied);
-  result.held += 1;  // its gradient
+  const double gradient = static_cast<double>(size_in_bytes(parameter.gradient_type())) / width;
+  result.held += gradient;
   if (syncs.empty()) {
     result.held += state;
     return result;
@@ -73,15 +74,16 @@ ForAByte for_a_byte(const LocalTensor& parameter, const Strategy& strategy, bool
   result.sharded = sync.sharded();
   if (result.sharded && strategy.zero == 3) result.held += share - 1;
   result.held += state * share;
-  if (!gradients_in_buckets(strategy)) result.held += sync.buffers > 0 && result.sharded ? share : 1.0;
+  if (!gradients_in_buckets(strategy)) result.held += gradient * (sync.buffers > 0 && result.sharded ? share : 1.0);
   Bucket bucket;
   bucket.elements = 1 << 20;
   bucket.dtype = parameter.dtype;
-  const auto bytes = static_cast<double>(bucket.bytes());
+  bucket.summed = parameter.gradient_type();
+  const auto bytes = static_cast<double>(bucket.parameter_bytes());
   const CompressionMemory compressed = compression_memory(sync, bucket);
   const double sent = static_cast<double>(compressed.sent) / bytes;
   result.held += static_cast<double>(compressed.residual) / bytes + (sync.buffers == 0 ? sent : 0.0);
-  result.buffers = sync.buffers * (1 + sent) + static_cast<double>(compressed.scratch) / bytes;
+  result.buffers = sync.buffers * (gradient + sent) + static_cast<double>(compressed.scratch) / bytes;
   return result;
 }
 

@@ -28,15 +28,31 @@ std::optional<Layout> of_all_ranks(const Transfer& transfer, const Layout& layou
   return Layout::split(layout.dim, made > 1 ? Ints(made, pieces.front()) : Ints{});
 }
 
+// Ranks of another axis have a part of each of equal pieces, which come together or go apart: of each of the pieces
+// that ranks here share, and which are whole numbers of those, they have their part before and after.
+std::optional<Layout> of_whole_pieces(const Transfer& transfer, const Layout& layout, const Operands& o) {
+  if (layout.pieces.empty() || !in_equal_pieces(transfer, layout.dim, o.ways)) return std::nullopt;
+  const std::int64_t parted = pieces_along(transfer, layout.dim).front();
+  const std::int64_t before = o.inputs[0][layout.dim], after = o.outputs[0][layout.dim];
+  Ints pieces = layout.pieces;
+  for (std::int64_t& piece : pieces) {
+    if (piece * std::max(before, after) % (before * o.ways * parted) != 0) return std::nullopt;
+    piece = piece * after / before;
+  }
+  return Layout::split(layout.dim, std::move(pieces));
+}
+
 // An exchange of another axis acts on some dimensions; the others may be split as well, and so may one that the
 // exchange cuts in pieces, each of which is of one rank here.
 std::vector<Variant> variants_of(const Exchange& exchange, const Operands& o) {
-  if (const Layout* arriving = o.split(0); arriving && o.tokens)
-    if (const auto after = of_all_ranks(exchange.forward, *arriving, o))
-      return {{{sharding::as(*arriving)}, {*after}, Copy{}}};
+  if (const Layout* arriving = o.split(0); arriving && o.tokens) {
+    auto after = of_all_ranks(exchange.forward, *arriving, o);
+    if (!after) after = of_whole_pieces(exchange.forward, *arriving, o);
+    if (after) return {{{sharding::as(*arriving)}, {*after}, Copy{}}};
+  }
   return sharding::dimensionwise(Copy{}, o, [&](std::size_t dim) {
     const auto leaves = [&](const Transfer& t) {
-      if (dim == t.dim && in_equal_pieces(t, o.ways)) return true;
+      if (in_equal_pieces(t, dim, o.ways)) return true;
       switch (t.motion) {
         case Motion::none:
         case Motion::all_reduce:
@@ -174,11 +190,12 @@ class Chooser {
     for (const LocalTensorId out : outputs_of(step)) outputs.push_back(stage_[out].shape);
     if (role == Tokens::Role::lookup) split_ids(step, arriving);
     Operands operands{inputs, outputs, arriving, ways_, {}, present};
-    operands.tokens = policy_.weights == Policy::Weights::tokens;
+    operands.tokens = policy_.weights == Policy::Weights::tokens || policy_.home == Policy::Home::sequence;
     if (const auto results = outputs_of(step); !results.empty()) {
       operands.column_pieces = ahead_.pieces[results[0].index()];
       operands.logits = ahead_.logits[results[0].index()];
       operands.bag = ahead_.bags[results[0].index()];
+      operands.routes = ahead_.routes[results[0].index()];
     }
     if (const auto read = inputs_of(step); !read.empty() && read[0].valid())
       operands.table = ahead_.table[read[0].index()];
@@ -188,6 +205,9 @@ class Chooser {
     if (policy_.weights == Policy::Weights::tables && !inputs_of(step).empty() &&
         ahead_.bags[inputs_of(step)[0].index()] && operands.split(0))
       if (const auto bag = sharding::bag_by_features(std::get<Reduce>(attributes), operands)) return *bag;
+    if (policy_.whole_experts && std::holds_alternative<GroupedLinear>(attributes))
+      for (Variant& variant : possible)
+        if (variant.cut == Cut::experts) return std::move(variant);
     if (multiplies_by_weight(attributes)) return by_policy(possible, operands, whole_of(step));
     const bool mixes = role != Tokens::Role::any && role != Tokens::Role::lookup;
     if (mixes && !possible.empty()) return std::move(possible.front());
@@ -227,6 +247,8 @@ class Chooser {
       case Policy::Weights::alternate: break;
     }
     const Layout* arriving = o.split(0);
+    // A router's weight is small: ranks that have some of the tokens choose for these, as Megatron-LM's do.
+    if (o.routes && o.tokens && arriving) return {Cut::along, Cut::columns};
     const bool features_arrive = std::any_of(possible.begin(), possible.end(), [&](const Variant& v) {
       return v.cut == Cut::rows && arriving && v.inputs[0].layout == *arriving;
     });
@@ -280,9 +302,10 @@ class Chooser {
       if (!produced_[at] && stage_[inputs[i]].requires_gradient && !result_.layouts[at] && variant.late_bias != i)
         result_.layouts[at] = need.layout;
     }
+    if (policy_.home == Policy::Home::sequence) note_rows(step, variant);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       result_.layouts[outputs[i].index()] =
-          variant.outputs[i].is_partial() ? home(outputs[i], variant.outputs[i]) : variant.outputs[i];
+          variant.outputs[i].is_partial() ? home(step, outputs[i], variant.outputs[i]) : variant.outputs[i];
     if (variant.late_bias && inputs[*variant.late_bias].valid())
       settle_bias(inputs[*variant.late_bias], outputs[0], variant);
   }
@@ -299,12 +322,35 @@ class Chooser {
     variant.inputs[*variant.late_bias] = std::move(need);
   }
 
-  [[nodiscard]] Layout home(LocalTensorId tensor, const Layout& partial) const {
+  [[nodiscard]] Layout home(const Step& step, LocalTensorId tensor, const Layout& partial) const {
     const Shape& shape = stage_[tensor].shape;
     Layout wanted = Layout::whole();
     if (policy_.home == Policy::Home::features && !shape.empty()) wanted = Layout::split(partial.dim);
-    if (policy_.home == Policy::Home::sequence && shape.size() == 3) wanted = sequence_of(shape);
+    if (policy_.home == Policy::Home::sequence) wanted = sequence_home(step, shape);
     return divides(shape, wanted, ways_) ? wanted : Layout::whole();
+  }
+
+  // Slots and tokens in a row lie as they did before weights wanted them whole.
+  [[nodiscard]] Layout sequence_home(const Step& step, const Shape& shape) const {
+    if (std::holds_alternative<GroupedLinear>(attributes_of(step)))
+      return slots_.extent == shape[1] ? slots_.layout : Layout::whole();
+    if (shape.size() == 2) return rows_.extent == shape[0] ? rows_.layout : Layout::whole();
+    return shape.size() == 3 ? sequence_of(shape) : Layout::whole();
+  }
+
+  // How slots come to their experts, and tokens of sequences that are put in a row.
+  void note_rows(const Step& step, const Variant& variant) {
+    const Attributes attributes = attributes_of(step);
+    const std::span<const LocalTensorId> inputs = inputs_of(step);
+    if (std::holds_alternative<GroupedLinear>(attributes)) {
+      const std::optional<Layout>& come = result_.layouts[inputs[0].index()];
+      if (come && come->is_split(1)) slots_ = {stage_[inputs[0]].shape[1], *come};
+    } else if (std::holds_alternative<Reshape>(attributes)) {
+      const Shape& made = stage_[outputs_of(step)[0]].shape;
+      const bool in_a_row = stage_[inputs[0]].shape.size() == 3 && made.size() == 2;
+      if (in_a_row && variant.inputs[0].layout.is_split(1) && variant.outputs[0].is_split(0))
+        rows_ = {made[0], variant.outputs[0]};
+    }
   }
 
   [[nodiscard]] Layout sequence_of(const Shape& shape) const {
@@ -322,6 +368,11 @@ class Chooser {
   std::set<std::pair<LocalTensorId, Need>> converted_;
   LookAhead ahead_;
   std::optional<Tokens> tokens_;
+  struct Rows {
+    std::int64_t extent = 0;
+    Layout layout;
+  };
+  Rows slots_, rows_;  // Home::sequence: the last that came so
 };
 
 }  // namespace

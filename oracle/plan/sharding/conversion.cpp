@@ -146,17 +146,25 @@ double elements_sent(const Transfer& transfer, const Shape& input, const Shape& 
   }
 }
 
-bool in_equal_pieces(const Transfer& transfer, std::int64_t ways) {
-  const Ints& pieces = transfer.pieces;
+const Ints& pieces_along(const Transfer& transfer, std::size_t dim) {
+  static const Ints none;
+  const bool both = transfer.motion == Motion::all_to_all;
   const bool along_one = transfer.motion == Motion::slice || transfer.motion == Motion::all_gather ||
                          transfer.motion == Motion::reduce_scatter;
-  return along_one && !pieces.empty() && static_cast<std::int64_t>(pieces.size()) % ways == 0 &&
+  if ((both || along_one) && dim == transfer.dim) return transfer.pieces;
+  return both && dim == transfer.to ? transfer.to_pieces : none;
+}
+
+bool in_equal_pieces(const Transfer& transfer, std::size_t dim, std::int64_t ways) {
+  const Ints& pieces = pieces_along(transfer, dim);
+  return !pieces.empty() && static_cast<std::int64_t>(pieces.size()) % ways == 0 &&
          std::all_of(pieces.begin(), pieces.end(), [&](std::int64_t piece) { return piece == pieces.front(); });
 }
 
-Transfer within_part(Transfer transfer, std::int64_t ways) {
-  transfer.pieces.resize(transfer.pieces.size() / static_cast<std::size_t>(ways));
-  if (transfer.pieces.size() == 1) transfer.pieces.clear();
+Transfer within_part(Transfer transfer, std::size_t dim, std::int64_t ways) {
+  Ints& pieces = dim == transfer.dim ? transfer.pieces : transfer.to_pieces;
+  pieces.resize(pieces.size() / static_cast<std::size_t>(ways));
+  if (pieces.size() == 1) pieces.clear();
   return transfer;
 }
 

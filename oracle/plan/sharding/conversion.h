@@ -84,10 +84,12 @@ bool in_place(const Transfer& transfer);
 // Elements of the buffers in which a transfer packs what it sends and receives, beside its operand and its result.
 std::int64_t packing_elements(const Transfer& transfer, const Shape& input, const Shape& output, int ways);
 
-// What the transfer cuts is a row of equal pieces, whole numbers of which make each of `ways` parts; and what it then
-// does to one of these parts.
-bool in_equal_pieces(const Transfer& transfer, std::int64_t ways);
-Transfer within_part(Transfer transfer, std::int64_t ways);
+// The pieces in which a transfer cuts a dimension, or puts it together; none: it does not, or in one.
+const Ints& pieces_along(const Transfer& transfer, std::size_t dim);
+// These are a row of equal ones, whole numbers of which make each of `ways` parts; and what the transfer then does to
+// one of these parts.
+bool in_equal_pieces(const Transfer& transfer, std::size_t dim, std::int64_t ways);
+Transfer within_part(Transfer transfer, std::size_t dim, std::int64_t ways);
 
 // The shape a transfer makes of `input`.
 Shape result_shape(const Transfer& transfer, Shape input, int ways);

@@ -221,12 +221,37 @@ std::vector<bool> find_bags(const Stage& stage) {
   return bags;
 }
 
+// Whatever else reads a tensor, or what is made of it, makes it no routing.
+std::vector<bool> find_routes(const Stage& stage) {
+  std::vector<bool> routes(stage.tensors.size(), false), something_else(stage.tensors.size(), false);
+  const auto passes_on = [&](const Compute& compute, std::size_t operand) {
+    if (std::holds_alternative<Dispatch>(compute.attributes) || std::holds_alternative<Combine>(compute.attributes))
+      return operand > 0;
+    const auto routing = [&](LocalTensorId out) { return out.valid() && routes[out.index()]; };
+    const auto ends = [&](LocalTensorId out) { return out.valid() && something_else[out.index()]; };
+    return std::ranges::any_of(compute.outputs, routing) && std::ranges::none_of(compute.outputs, ends) &&
+           !is_any<Linear, Convolution, GroupedLinear>(compute.attributes);
+  };
+  for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step) {
+    const std::span<const LocalTensorId> inputs = inputs_of(*step);
+    const auto* compute = std::get_if<Compute>(&*step);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].valid()) continue;
+      const std::size_t in = inputs[i].index();
+      if (!compute || !passes_on(*compute, i)) something_else[in] = true;
+      routes[in] = !something_else[in];
+    }
+  }
+  return routes;
+}
+
 }  // namespace
 
 LookAhead::LookAhead(const Stage& stage, int ways)
     : pieces(PieceFinder(stage, ways).run()),
       logits(find_logits(stage, ways)),
       table(find_tables(stage, ways, logits)),
+      routes(find_routes(stage)),
       bags(find_bags(stage)) {}
 
 }  // namespace sibyl

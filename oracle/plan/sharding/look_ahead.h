@@ -20,6 +20,8 @@ struct LookAhead {
   // A table worth sharing by its rows: words, and not the places in a sentence, of which there are no more than tokens.
   // Every operation that reads it can do so.
   std::vector<bool> table;  // by LocalTensorId
+  // It says which experts a token goes to, and how much each counts, and nothing else.
+  std::vector<bool> routes;  // by LocalTensorId
   // Looked up, and read by a sum or mean over the places of a bag alone.
   std::vector<bool> bags;  // by LocalTensorId
 };

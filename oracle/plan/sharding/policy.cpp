@@ -35,7 +35,9 @@ std::vector<Policy> policies(const Strategy& s) {
     if (s.degree(row.policy.axis) > 1) used.push_back(row.policy);
   for (Policy& policy : used) {
     policy.context_exchange = s.context_exchange;
-    if (policy.axis != MeshAxis::tensor || !s.sequence) continue;
+    if (policy.axis != MeshAxis::tensor) continue;
+    policy.whole_experts = s.whole_experts;
+    if (!s.sequence) continue;
     policy.home = Policy::Home::sequence;
     policy.sequence_parts = s.context;
   }

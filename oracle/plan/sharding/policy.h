@@ -24,6 +24,7 @@ struct Policy {
   // hold theirs.
   std::int64_t sequence_parts = 1;
   ContextExchange context_exchange = ContextExchange::automatic;  // tokens
+  bool whole_experts = false;                                     // alternate: experts are dealt out and not cut
   OperationId until = {};  // the last operation that it splits; invalid: it goes as far as it can
 };
 

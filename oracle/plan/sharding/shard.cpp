@@ -169,9 +169,10 @@ class Sharder {
   // Another axis's exchange moves this axis's part of the tensor.
   void add_exchange(const Exchange& before, const Variant& variant) {
     Exchange exchange = before;
+    const Layout& layout = variant.inputs[0].layout;
     for (Transfer* transfer : {&exchange.forward, &exchange.backward})
-      if (variant.inputs[0].layout.is_split(transfer->dim) && in_equal_pieces(*transfer, ways_))
-        *transfer = within_part(*transfer, ways_);
+      if (layout.is_split() && in_equal_pieces(*transfer, layout.dim, ways_))
+        *transfer = within_part(*transfer, layout.dim, ways_);
     exchange.input = obtain(before.input, variant.inputs[0]);
     exchange.output = held_[before.output.index()] = add(before.output, variant.outputs[0]);
     result_.steps.push_back(std::move(exchange));

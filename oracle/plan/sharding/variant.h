@@ -55,7 +55,8 @@ struct Operands {
   bool logits = false;  // the output features are classes that a loss alone reads: they may be rounded up
   bool bag = false;     // what is looked up is summed over a bag's places, and read by nobody else
   bool table = false;   // operand 0 is a table whose rows are worth sharing, rounded up where need be
-  bool tokens = false;  // ranks have a part of every sequence
+  bool tokens = false;  // ranks have a part of every sequence, throughout or between weights
+  bool routes = false;  // which expert gets a token is all that the result is read for
   [[nodiscard]] const Layout* split(std::size_t input) const {  // how the operand arrives, if split
     return has(input) && arriving[input] && arriving[input]->is_split() ? &*arriving[input] : nullptr;
   }

@@ -331,6 +331,14 @@ void set_sharded(const Row& row, FrameworkRecipe& recipe) {
   recipe.assumed.emplace_back("gradients exchanged beside backward");
 }
 
+// Megatron-LM sums gradients of bf16 in f32 unless told --grad-reduce-in-bf16 (arguments.py), and so does DeepSpeed's
+// BF16_Optimizer. NeMo's and Megatron-Bridge's performance configurations turn it off (grad_reduce_in_fp32,
+// grad_sync_dtype).
+void set_sums(const Row& row, FrameworkRecipe& recipe) {
+  const bool by_default = says(row.framework, "megatron-lm") || says(row.framework, "megatron-deepspeed");
+  recipe.bf16_sums_in_full = recipe.half_weights && by_default && !says(row.notes, "gradients reduced in bf16");
+}
+
 }  // namespace
 
 FrameworkRecipe framework_of(const Row& row) {
@@ -363,6 +371,7 @@ FrameworkRecipe framework_of(const Row& row) {
   set_dispatch(row, recipe);
   set_sharded(row, recipe);
   set_llm_c(row, recipe);
+  set_sums(row, recipe);
   set_fusions(row, recipe);
   return recipe;
 }

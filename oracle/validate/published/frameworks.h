@@ -31,6 +31,7 @@ struct FrameworkRecipe {
   std::string name;  // as a sentence names it
   Apart apart;
   bool half_weights = false;
+  bool bf16_sums_in_full = false;  // Strategy::fp32_gradients, unless it computes in fp16
   bool fused_pointwise = false, overlap_tensor = false, fused_update = true, written_update = false;
   GradientExchange exchange = GradientExchange::overlapped;
   bool reduce_each = true;                        // gradients that ranks hold parts of

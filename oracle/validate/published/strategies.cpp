@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "oracle/plan/precision.h"
 #include "oracle/plan/zero.h"
 #include "oracle/validate/published/cells.h"
 #include "oracle/validate/published/clusters.h"
@@ -37,6 +38,8 @@ Result<void> set_precision(const Row& row, const FrameworkRecipe& framework, con
   }
   strategy.half_weights = framework.half_weights;
   const bool half = strategy.precision == Precision::fp16 || strategy.precision == Precision::bf16;
+  strategy.fp32_gradients = framework.bf16_sums_in_full && strategy.precision != Precision::fp16;
+  if (sums_in_full(strategy)) recipe.assumed.push_back("gradients summed in f32");
   if (half && !framework.half_weights) recipe.assumed.push_back("torch.autocast's choice of types");
   return {};
 }
@@ -48,6 +51,12 @@ int degree(const std::optional<std::int64_t>& stated) { return static_cast<int>(
 Result<void> set_expert_degrees(const Row& row, std::int64_t replica, std::int64_t replicas, Strategy& strategy) {
   const std::int64_t ranks = row.gpus / replica;  // of one place in all replicas
   strategy.expert = degree(row.ep);
+  // More than there are replicas: ranks of tensor parallelism are among them.
+  const int beside = strategy.expert % strategy.tensor == 0 ? strategy.expert / strategy.tensor : 0;
+  if (replicas == ranks && replicas % strategy.expert != 0 && beside > 0 && replicas % beside == 0) {
+    strategy.whole_experts = strategy.tensor > 1;
+    strategy.expert = beside;
+  }
   if (replicas == ranks && replicas % strategy.expert != 0)
     return fail(fmt::format("{} replicas are not divided by expert parallelism of {}", replicas, strategy.expert));
   strategy.data = static_cast<int>(replicas == ranks ? replicas / strategy.expert : replicas);
@@ -94,6 +103,7 @@ Result<void> set_degrees(const Row& row, StrategyRecipe& recipe) {
   const std::int64_t replicas = row.dp.value_or(row.gpus / replica);
   SIBYL_CHECK(set_expert_degrees(row, replica, replicas, strategy));
   strategy.sequence = row.sp && strategy.tensor > 1;
+  if (strategy.whole_experts) recipe.assumed.push_back("experts dealt out over ranks of tensor parallelism, too");
   strategy.chunks = strategy.pipeline > 1 ? degree(row.vpp) : 1;
   if (strategy.chunks > 1) strategy.schedule = PipelineSchedule::interleaved;
   return set_shards(row, strategy);

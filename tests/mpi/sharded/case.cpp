@@ -20,6 +20,7 @@ std::string text_of(const Case& one) {
   if (one.clip > 0) text += " clipped";
   if (one.context_exchange == ContextExchange::keys) text += " by keys";
   if (one.context_exchange == ContextExchange::ring) text += " in a ring";
+  if (one.whole_experts) text += " whole experts";
   if (!one.order.empty()) text += " order " + one.order;
   if (one.recompute != "none") text += " recompute " + one.recompute;
   if (!one.offload.empty()) text += " offload " + one.offload;
@@ -71,6 +72,11 @@ Case in_a_ring(Case one) {
   return one;
 }
 
+Case whole(Case one) {
+  one.whole_experts = true;
+  return one;
+}
+
 Case clipped(Case one) {
   one.clip = 0.5;
   return one;
@@ -110,6 +116,7 @@ Strategy strategy_of(const Case& one) {
   strategy.precision = one.precision;
   strategy.split_until = one.split_until;
   strategy.context_exchange = one.context_exchange;
+  strategy.whole_experts = one.whole_experts;
   strategy.batch_norm = one.batch_norm;
   strategy.clip = one.clip;
   strategy.bucket = strategy.first_bucket = Bytes{2048};  // several buckets, of several tensors each

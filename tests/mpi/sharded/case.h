@@ -29,6 +29,7 @@ struct Case {
   std::string split_until = {};
   ContextExchange context_exchange = ContextExchange::automatic;
   std::vector<std::string> stages = {};  // what those after the first begin with
+  bool whole_experts = false;
 };
 
 Case synchronised(std::string model, std::string parallel);
@@ -42,6 +43,7 @@ Case repeated(Case one, int zero_ranks);
 Case begun_at(Case one, std::vector<std::string> operations);
 Case by_keys(Case one);                                    // context's ranks exchange keys and values
 Case in_a_ring(Case one);                                  // which go round
+Case whole(Case one);                                      // experts are dealt out over ranks of tensor, too
 Case offloaded(Case one, std::string what = "optimizer");  // in blocks of several tensors, or of one that is large
 
 Strategy strategy_of(const Case& one);

@@ -118,19 +118,24 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"experts", "tensor=2,expert=2,pipeline=2", 2, interleaved, 2}),
     name_of);
 
-// Where no token is dropped a part of a sequence chooses as the whole does.
-INSTANTIATE_TEST_SUITE_P(ExpertsInContext, Sharded,
-                         of_these_ranks(Case{"experts", "context=2"}, Case{"experts", "context=2", 4},
-                                        clipped({"experts", "context=2"}),
-                                        Case{"experts", "context=2", 1, gpipe, 1, 0, "full"},
-                                        by_keys({"experts", "context=2"}), in_a_ring({"experts", "context=2"}),
-                                        Case{"experts", "context=4"}, Case{"experts", "context=2,expert=2"},
-                                        Case{"experts", "tensor=2,context=2"},
-                                        Case{"experts", "data=2,context=2", 2, gpipe, 1, 2},
-                                        Case{"experts", "context=2,expert=2", 1, gpipe, 1, 3},
-                                        Case{"experts", "context=2,pipeline=2", 2, one_f_one_b},
-                                        Case{"experts", "data=2,context=2,expert=2", 1, gpipe, 1, 1}),
-                         name_of);
+// Where no token is dropped a part of a sequence chooses as the whole does; so above, with sequence=.
+INSTANTIATE_TEST_SUITE_P(
+    ExpertsInContext, Sharded,
+    of_these_ranks(Case{"experts", "context=2"}, Case{"experts", "context=2", 4}, clipped({"experts", "context=2"}),
+                   Case{"experts", "context=2", 1, gpipe, 1, 0, "full"}, by_keys({"experts", "context=2"}),
+                   in_a_ring({"experts", "context=2"}), Case{"experts", "context=4"},
+                   Case{"experts", "context=2,expert=2"}, Case{"experts", "tensor=2,context=2"},
+                   Case{"experts", "sequence=2,context=2"}, Case{"experts", "sequence=2,context=2", 2, gpipe, 1, 1},
+                   Case{"experts", "sequence=2,context=2,expert=2"}, whole({"experts", "tensor=2"}),
+                   whole({"experts", "sequence=2"}), whole({"experts", "sequence=2", 2, gpipe, 1, 0, "full"}),
+                   whole({"experts", "sequence=2,expert=2"}),
+                   whole({"experts", "sequence=2,context=2", 1, gpipe, 1, 2}),
+                   whole(clipped({"experts", "data=2,sequence=2,expert=2", 1, gpipe, 1, 1})),
+                   Case{"experts", "data=2,context=2", 2, gpipe, 1, 2},
+                   Case{"experts", "context=2,expert=2", 1, gpipe, 1, 3},
+                   Case{"experts", "context=2,pipeline=2", 2, one_f_one_b},
+                   Case{"experts", "data=2,context=2,expert=2", 1, gpipe, 1, 1}),
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(Clipped, Sharded,
                          of_these_ranks(clipped({"gpt2", "tensor=2"}), clipped({"cnn", "data=2", 1, gpipe, 1, 2}),

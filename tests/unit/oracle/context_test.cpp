@@ -324,12 +324,12 @@ TEST(Context, TensorSplitsTheSequenceWithin) {
 // 16 tokens in 2 pieces, each shared by the ranks of another axis: one of two ranks has one piece, and there it is one.
 TEST(Context, PiecesOfASequenceAreItsParts) {
   const Transfer gather{Motion::all_gather, 1, 0, {8, 8}, {}, {}};
-  EXPECT_TRUE(in_equal_pieces(gather, 2));
-  EXPECT_FALSE(in_equal_pieces(gather, 4));
-  EXPECT_FALSE(in_equal_pieces({Motion::all_gather, 1, 0, {8, 4}, {}, {}}, 2));
-  EXPECT_EQ(within_part(gather, 2), (Transfer{Motion::all_gather, 1, 0, {}, {}, {}}));
+  EXPECT_TRUE(in_equal_pieces(gather, 1, 2));
+  EXPECT_FALSE(in_equal_pieces(gather, 1, 4));
+  EXPECT_FALSE(in_equal_pieces({Motion::all_gather, 1, 0, {8, 4}, {}, {}}, 1, 2));
+  EXPECT_EQ(within_part(gather, 1, 2), (Transfer{Motion::all_gather, 1, 0, {}, {}, {}}));
   const Transfer of_four{Motion::slice, 1, 0, {4, 4, 4, 4}, {}, {}};
-  EXPECT_EQ(within_part(of_four, 2).pieces, (Ints{4, 4}));
+  EXPECT_EQ(within_part(of_four, 1, 2).pieces, (Ints{4, 4}));
 }
 
 TEST(Context, SaysWhatCannotBeDivided) {

@@ -45,7 +45,7 @@ RC_GTEST_PROP(Evaluator, AnswersAsPredictDoesWhateverItWasAskedBefore, ()) {
 // A strategy that differs from another in one thing.
 Strategy changed(Strategy s) {
   using test::any, test::one_of;
-  switch (any(0, 22)) {
+  switch (any(0, 24)) {
     case 0: s.tensor = one_of(1, 2, 4); break;
     case 1: s.sequence = !s.sequence; break;
     case 2: s.filter = one_of(1, 2); break;
@@ -68,6 +68,8 @@ Strategy changed(Strategy s) {
     case 19: s.written_update = !s.written_update; break;
     case 20: s.zero = any(2, 3), s.reduce_each = !s.reduce_each; break;
     case 21: s.zero = 3, s.gather_late = !s.gather_late; break;
+    case 22: s.fp32_gradients = !s.fp32_gradients; break;
+    case 23: s.whole_experts = !s.whole_experts; break;
     default: s.optimizer = one_of(OptimizerKind::sgd, OptimizerKind::adam); break;
   }
   return s;

@@ -157,6 +157,128 @@ TEST(ExpertParallel, SlotsOfSharedSequencesTravel) {
   EXPECT_EQ(trips, static_cast<std::size_t>(2 * layers));
 }
 
+// Along one axis, by layer: attention's and the experts'.
+std::vector<const Exchange*> along(const Stage& stage, MeshAxis axis, Motion motion) {
+  std::vector<const Exchange*> result;
+  for (const Exchange* exchange : exchanges(stage))
+    if (exchange->axis == axis && exchange->forward.motion == motion) result.push_back(exchange);
+  return result;
+}
+
+// As in Megatron-LM ranks that share sequences between weights dispatch their own 64 of each 128 tokens, to 16 of 32
+// slots, gather all slots for their part of every expert, and scatter its sums. Routers are whole, and so chosen by.
+TEST(ExpertParallel, RanksOfSplitSequencesDispatchTheirOwn) {
+  const Stage stage = plan_of("sequence=2").stages[0];
+  const auto groups = dispatches(stage);
+  ASSERT_EQ(groups.size(), static_cast<std::size_t>(layers));
+  for (const Compute* compute : groups) {
+    EXPECT_EQ(std::get<Dispatch>(compute->attributes), (Dispatch{64, 16}));
+    EXPECT_EQ(stage[compute->outputs[0]].shape, (Shape{8, 4 * 16, width}));
+  }
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.gate.weight").shape, (Shape{width, 8}));
+  EXPECT_THAT(parameter(stage, "layers.0.mlp.gate.weight").summed_over, ElementsAre(MeshAxis::tensor));
+  std::size_t gathered = 0, scattered = 0;
+  for (const Exchange* exchange : along(stage, MeshAxis::tensor, Motion::all_gather))
+    if (stage[exchange->input].shape == Shape{8, 64, width}) {
+      ++gathered;
+      EXPECT_EQ(stage[exchange->output].shape, (Shape{8, 128, width}));
+      EXPECT_EQ(exchange->forward.pieces, Ints(4, 32)) << "of each sample's slots a part";
+      EXPECT_EQ(exchange->backward.motion, Motion::reduce_scatter);
+    }
+  for (const Exchange* exchange : along(stage, MeshAxis::tensor, Motion::reduce_scatter))
+    scattered += stage[exchange->output].shape == Shape{8, 64, width} ? 1 : 0;
+  EXPECT_EQ(gathered, static_cast<std::size_t>(layers));
+  EXPECT_EQ(scattered, static_cast<std::size_t>(layers));
+}
+
+// With experts dealt out a rank's slots travel before they are gathered: of 2 samples 2 x 16, then of all 4.
+TEST(ExpertParallel, SlotsOfSplitSequencesTravelBeforeTheyAreGathered) {
+  const Stage stage = plan_of("sequence=2,expert=2").stages[0];
+  const auto trips = along(stage, MeshAxis::expert, Motion::all_to_all);
+  ASSERT_EQ(trips.size(), static_cast<std::size_t>(2 * layers));
+  EXPECT_EQ(stage[trips[0]->input].shape, (Shape{8, 32, width}));
+  EXPECT_EQ(stage[trips[0]->output].shape, (Shape{4, 64, width}));
+  EXPECT_EQ(stage[trips[1]->input].shape, (Shape{4, 64, width}));
+  const auto gathers = along(stage, MeshAxis::tensor, Motion::all_gather);
+  EXPECT_TRUE(std::ranges::any_of(gathers, [&](const Exchange* exchange) {
+    return exchange->input == trips[0]->output && stage[exchange->output].shape == Shape{4, 128, width};
+  }));
+}
+
+// Ranks of context have 64 tokens of each sequence, of which those of tensor have 32 each between weights.
+TEST(ExpertParallel, SplitSequencesMayBeSharedAsWell) {
+  for (const auto& [parallel, samples] :
+       {std::pair("sequence=2,context=2", 4), std::pair("sequence=2,context=2,expert=2", 2)}) {
+    const Stage stage = plan_of(parallel).stages[0];
+    const auto groups = dispatches(stage);
+    ASSERT_EQ(groups.size(), static_cast<std::size_t>(layers)) << parallel;
+    EXPECT_EQ(std::get<Dispatch>(groups[0]->attributes), (Dispatch{32, 8}));
+    EXPECT_EQ(stage[groups[0]->outputs[0]].shape, (Shape{8, samples * 8, width}));
+    const auto gathers = along(stage, MeshAxis::tensor, Motion::all_gather);
+    EXPECT_EQ(std::ranges::count_if(gathers,
+                                    [&](const Exchange* exchange) {
+                                      return stage[exchange->output].shape == Shape{samples == 4 ? 8 : 4, 64, width};
+                                    }),
+              layers)
+        << parallel;
+    for (const Exchange* exchange : along(stage, MeshAxis::context, Motion::all_gather))
+      EXPECT_EQ(stage[exchange->output].shape.size(), 4U) << "of keys and values alone, " << parallel;
+  }
+}
+
+// Two ranks of tensor have four experts each, whole, as those of expert= would; with both, two each. Slots of split
+// sequences travel to them once more, 4 x 16 (of two sequences 2 x 16, then of four) becoming 4 x 32; where every rank
+// dispatches all tokens it takes the slots of its experts, and results are gathered.
+TEST(ExpertParallel, WholeExpertsAreDealtOutOverTensorRanks) {
+  const auto whole = [](std::string_view parallel) {
+    Strategy strategy = strategy_of(parallel);
+    strategy.whole_experts = true;
+    return plan_of(strategy).stages[0];
+  };
+  Stage stage = whole("sequence=2");
+  const LocalTensor& weight = parameter(stage, "layers.0.mlp.experts.gate_proj.weight");
+  EXPECT_EQ(weight.shape, (Shape{4, hidden, width}));
+  EXPECT_TRUE(weight.summed_over.empty());
+  auto trips = along(stage, MeshAxis::tensor, Motion::all_to_all);
+  ASSERT_EQ(trips.size(), static_cast<std::size_t>(2 * layers));
+  EXPECT_EQ(stage[trips[0]->input].shape, (Shape{8, 64, width}));
+  EXPECT_EQ(stage[trips[0]->output].shape, (Shape{4, 128, width}));
+  EXPECT_EQ(stage[trips[1]->output].shape, (Shape{8, 64, width}));
+
+  stage = whole("sequence=2,expert=2");
+  EXPECT_EQ(parameter(stage, "layers.0.mlp.experts.gate_proj.weight").shape, (Shape{2, hidden, width}));
+  trips = along(stage, MeshAxis::tensor, Motion::all_to_all);
+  ASSERT_EQ(trips.size(), static_cast<std::size_t>(2 * layers));
+  EXPECT_EQ(stage[trips[0]->input].shape, (Shape{4, 64, width}));
+  EXPECT_EQ(stage[trips[0]->output].shape, (Shape{2, 128, width}));
+
+  stage = whole("tensor=2");
+  EXPECT_TRUE(along(stage, MeshAxis::tensor, Motion::all_to_all).empty());
+  EXPECT_EQ(std::get<Dispatch>(dispatches(stage)[0]->attributes), (Dispatch{tokens, 32}));
+  EXPECT_EQ(std::ranges::count_if(exchanges(stage),
+                                  [&](const Exchange* exchange) {
+                                    return exchange->forward.motion == Motion::all_gather &&
+                                           stage[exchange->output].shape == Shape{8, 128, width};
+                                  }),
+            layers);
+
+  Strategy strategy = strategy_of("tensor=2,expert=8", 8);
+  strategy.whole_experts = true;
+  const auto plan = make_plan(mixtral(8), strategy);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_THAT(plan.error().message, HasSubstr("16 ranks of tensor= and expert="));
+}
+
+// Where slots cannot be shared tokens are gathered, and every rank dispatches all: 128 x 2 / 8 x 1.03 are 33 slots.
+TEST(ExpertParallel, SlotsThatCannotBeSplitAreDispatchedByAll) {
+  ImportOptions options;
+  options.batch = 4;
+  options.capacity_factor = 1.03;
+  const Graph graph = inspect_onnx_bytes(*zoo_model_bytes("mixtral-mini"), "mixtral-mini", options)->graph;
+  const Stage stage = make_plan(graph, strategy_of("sequence=2")).value().stages[0];
+  EXPECT_EQ(std::get<Dispatch>(dispatches(stage)[0]->attributes), (Dispatch{128, 33}));
+}
+
 // 32 slots cannot be shared by 64 ranks, though 128 tokens can.
 TEST(ExpertParallel, SlotsThatCannotBeSharedKeepASequenceTogether) {
   const auto plan = make_plan(mixtral(), strategy_of("context=64"));

@@ -65,6 +65,8 @@ TEST(Footprint, GradientsOfTwoBytesLieInTheirBuckets) {
     }
   strategy.zero = 2;
   EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 4672);
+  strategy.fp32_gradients = true;  // 2307 * 4 = 9228 -> 9280
+  EXPECT_DOUBLE_EQ(footprint_of(graph, strategy).peak.communication.value(), 9280);
 }
 
 // And they are there from the beginning. With a batch of 1024 the most is held when backward has just begun: in f32

@@ -44,6 +44,51 @@ TEST(Precision, HalfWeightsLieBesideTheirMasters) {
   }
 }
 
+// Gradients are 4 B each where they are summed so, whoever exchanges them, and travel so.
+TEST(Precision, GradientsOfFourBytesBesideWeightsOfTwo) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  Strategy strategy = adam_in(Precision::bf16, 2);
+  strategy.half_weights = strategy.fp32_gradients = true;
+  const MemoryBreakdown memory = peak(graph, strategy);
+  EXPECT_DOUBLE_EQ(memory.weights.value(), 2 * 2112);
+  EXPECT_DOUBLE_EQ(memory.optimizer.value(), 3 * 4 * 2112);
+  EXPECT_DOUBLE_EQ(memory.gradients.value(), 4 * 2112);
+  EXPECT_DOUBLE_EQ(memory.communication.value(), 0);
+  // Of two ranks each sends half of 2112 twice in a ring.
+  const auto sent = [&] { return bytes_by_kind(make_plan(graph, strategy).value(), 0, Algorithm::ring); };
+  EXPECT_EQ(sent().gradients, 4 * 2112);
+  // With ZeRO 1 halves of gradients are scattered, and halves of weights gathered.
+  strategy.zero = 1;
+  EXPECT_EQ(sent().gradients, 4 * 1056);
+  EXPECT_EQ(sent().parameters, 2 * 1056);
+}
+
+// Every micro-batch's gradients are cast to what they are summed in, none is added in two bytes; once a step masters
+// become weights again, and that is all.
+TEST(Precision, GradientsOfFourBytesAreCastAsTheyAreMade) {
+  const Graph graph = test::mlp({32, 64}, 2);
+  Strategy strategy = adam_in(Precision::bf16);
+  strategy.half_weights = strategy.fp32_gradients = true;
+  strategy.accumulation = 2;
+  const auto plan = make_plan(graph, strategy);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  const StageKernels kernels = kernels_of(plan->stages.at(0), Backend::cuda);
+  std::vector<std::pair<Shape, DType>> casts;
+  for (const StageKernels::OfStep& step : kernels.steps) {
+    EXPECT_TRUE(step.parameter_sums.empty());
+    for (const StageKernels::Index key : step.parameter_casts) {
+      const Signature& s = kernels.keys[key].signature;
+      EXPECT_EQ(std::get<Cast>(s.attributes).to, DType::f32);
+      casts.emplace_back(s.inputs.at(0), s.dtype);
+    }
+  }
+  EXPECT_THAT(casts,
+              testing::UnorderedElementsAre(std::pair(Shape{64, 32}, DType::bf16), std::pair(Shape{64}, DType::bf16)));
+  ASSERT_EQ(kernels.masters.size(), 1U);
+  const Signature& back = kernels.keys[kernels.masters[0]].signature;
+  EXPECT_EQ(std::pair(back.dtype, std::get<Cast>(back.attributes).to), std::pair(DType::f32, DType::bf16));
+}
+
 // Gradients of two bytes are cast to their masters' type and masters to two bytes, also in a stage whose first
 // parameter is a batch normalisation's, which has four. A stage of such parameters alone casts nothing.
 TEST(Precision, MastersAreCastWhateverAStageBeginsWith) {

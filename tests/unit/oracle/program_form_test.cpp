@@ -38,6 +38,7 @@ void put_outside(Strategy& s) {
 Strategy any_with_closed_form(const Graph& model) {
   Strategy s = any_strategy(model);
   s.half_weights = test::any(0, 3) == 0;
+  s.fp32_gradients = test::any(0, 1) == 0;
   if (test::any(0, 4) == 0) s.data_source = DataSource::storage;
   s.fused_pointwise = test::any(0, 3) == 0;
   s.fused_update = test::any(0, 3) == 0;

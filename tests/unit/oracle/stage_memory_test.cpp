@@ -78,6 +78,7 @@ std::optional<Drawn> any_pipeline() {
   for (int tries = 0; tries < 100; ++tries) {
     drawn.strategy = any_strategy(drawn.graph);
     drawn.strategy.half_weights = any(0, 3) == 0;
+    drawn.strategy.fp32_gradients = any(0, 1) == 0;
     if (drawn.strategy.stages() == 1 || drawn.strategy.devices() > drawn.cluster.devices()) continue;
     auto walked = step_memory(drawn.graph, drawn.strategy, drawn.cluster);
     if (!walked) continue;

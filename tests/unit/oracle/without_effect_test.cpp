@@ -107,6 +107,9 @@ TEST_F(WithoutEffect, OptionsOfWhatIsNotThere) {
   EXPECT_THAT(of(bert_, ring), ElementsAre("--context-exchange ring: sequences are not split (context=)"));
   experts.dropless = true;
   EXPECT_THAT(of(test::mixture_of_experts(1), experts), ElementsAre("--dropless: experts are not dealt out (expert=)"));
+  experts.dropless = false, experts.whole_experts = true;
+  EXPECT_THAT(of(test::mixture_of_experts(1), experts),
+              ElementsAre("--whole-experts: there are no ranks of tensor= that could deal them out"));
   norms.fused_norms = true;
   EXPECT_THAT(of(lenet_, norms), ElementsAre("--fused-norms: the model has no batch-norm"));
   EXPECT_THAT(of(cnn_, norms), IsEmpty());

@@ -135,6 +135,18 @@ TEST(Zero, UnitsAreOfTheirParametersType) {
   EXPECT_EQ(2 * sent(), of_four_bytes);
 }
 
+// But scattered in four where they are summed so; gathered as weights are.
+TEST(Zero, GradientsTravelAsTheyAreSummed) {
+  const Graph graph = test::mlp({4, 8, 3}, 2);
+  Strategy strategy = sharded(3);
+  const BytesSent of_four_bytes = bytes_by_kind(make_plan(graph, strategy).value(), 0, Algorithm::ring);
+  strategy.precision = Precision::bf16;
+  strategy.half_weights = strategy.fp32_gradients = true;
+  const BytesSent sent = bytes_by_kind(make_plan(graph, strategy).value(), 0, Algorithm::ring);
+  EXPECT_EQ(sent.gradients, of_four_bytes.gradients);
+  EXPECT_EQ(2 * sent.parameters, of_four_bytes.parameters);
+}
+
 // Two stages of two replicas, three micro-batches: ranks 0 and 1 hold 20 each of the first linear layer's 40
 // parameters, rank 2 holds 14 and rank 3 holds 13 of the second's 27. Gathered for each pass over each micro-batch,
 // scattered once, after the last.

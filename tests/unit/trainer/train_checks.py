@@ -114,6 +114,8 @@ def errors():
         (["zoo:small-cnn", "--precision", "bf16", "--half-weights"], 2, "--half-weights"),
         (["zoo:small-cnn", "--device", "emulated:dgx1-v100", "--precision", "bf16", "--half-weights", "--zero", 3], 2,
          "--half-weights"),
+        (["zoo:small-cnn", "--device", "emulated:dgx1-v100", "--precision", "bf16", "--half-weights",
+          "--fp32-gradients", "--zero", 2], 2, "--fp32-gradients"),
         (["zoo:small-cnn", "--fused-norms"], 2, "--fused-norms"),
         (["zoo:small-cnn", "--converted-images"], 2, "--converted-images"),
         (["zoo:small-cnn", "--converted-norms"], 2, "--converted-norms"),
@@ -368,12 +370,14 @@ def emulated_halves():
                                     (gpt2, "bf16", ["--half-weights", "--optimizer", "adam"]),
                                     (gpt2, "bf16", ["--half-weights", "--zero", 1, "--optimizer", "adam"]),
                                     (gpt2, "bf16", ["--half-weights", "--zero", 2, "--optimizer", "adam"]),
+                                    (gpt2, "bf16", ["--half-weights", "--fp32-gradients", "--micro-batches", 2]),
+                                    (gpt2, "bf16", ["--half-weights", "--fp32-gradients", "--zero", 1, "--optimizer", "adam"]),
                                     (gpt2, "fp16", ["--half-weights", "--parallel", "tensor=2", "--optimizer", "adam"]),
                                     (cnn, "fp16", []), (cnn, "bf16", ["--parallel", "tensor=2"]),
                                     (cnn, "bf16", ["--half-weights", "--zero", 2, "--optimizer", "momentum"])]:
         emulated_as_predicted([*model, "--precision", precision, *words], 2, "dgx-a100")
-    # 38,282 gradients of two bytes where the weights have two, else of four; see bytes_sent().
-    for words, width in [(["--half-weights"], 2), ([], 4)]:
+    # 38,282 gradients of two bytes where the weights have two and nothing else is asked, else of four; see bytes_sent().
+    for words, width in [(["--half-weights"], 2), (["--half-weights", "--fp32-gradients"], 4), ([], 4)]:
         run = emulated_as_predicted(["zoo:small-cnn", "--batch", 8, "--precision", "bf16", *words], 2, "dgx-a100")
         check(run["bytes_sent_per_step_by_rank"] == [38282 * width] * 2, f"{words}: {run['bytes_sent_per_step_by_rank']}")
 

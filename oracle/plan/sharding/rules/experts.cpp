@@ -2,6 +2,8 @@
 // so that the slots [E, C, H] of a part of the samples are a part of C. Experts may be: of slots and weights each rank
 // has some experts' alone. Between the two lies an all-to-all: the slots' split goes from C to E and back (Lepikhin et
 // al., "GShard", 2020). And an expert's layers may be cut by columns and rows as any (Megatron-LM).
+#include <algorithm>
+
 #include "oracle/plan/sharding/rules/rules.h"
 
 namespace sibyl::sharding {
@@ -16,16 +18,21 @@ bool by_groups(const Layout& layout, std::size_t dim, const Operands& o, std::in
 }
 
 // Of every group a part on each rank: of sequences that ranks share. A part is then a group by itself, with its share
-// of the slots, as Megatron-LM's ranks of context parallelism choose by themselves.
+// of the slots, as Megatron-LM's ranks of context and of sequence parallelism choose by themselves. Where `arriving`
+// has a group in several pieces, of each of which a rank has its part, its slots are in as many.
 struct PartsOfGroups {
   Layout tokens, slots;
 };
 template <class Op>
-std::optional<PartsOfGroups> parts_of_groups(const Op& op, const Operands& o, std::int64_t tokens) {
-  if (!o.tokens || op.tokens % o.ways != 0 || op.capacity % o.ways != 0) return std::nullopt;
-  const auto groups = static_cast<std::size_t>(tokens / op.tokens);
-  const auto parts = [&](std::size_t dim, std::int64_t each) {
-    return Layout::split(dim, groups > 1 ? Ints(groups, each) : Ints{});
+std::optional<PartsOfGroups> parts_of_groups(const Op& op, const Operands& o, std::int64_t tokens,
+                                             const Layout& arriving) {
+  if (!o.tokens || arriving.dim > 1) return std::nullopt;
+  const std::int64_t groups = tokens / op.tokens;
+  const auto all = static_cast<std::int64_t>(std::max<std::size_t>(1, arriving.pieces.size()));
+  if (all % groups != 0 || op.tokens % (all / groups * o.ways) != 0 || op.capacity % (all / groups * o.ways) != 0)
+    return std::nullopt;
+  const auto parts = [&](std::size_t dim, std::int64_t of_a_group) {
+    return Layout::split(dim, all > 1 ? Ints(static_cast<std::size_t>(all), of_a_group / (all / groups)) : Ints{});
   };
   return PartsOfGroups{parts(token_axis, op.tokens), parts(slots, op.capacity)};
 }
@@ -65,7 +72,7 @@ Variants variants(const Dispatch& op, const Operands& o) {
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     if (by_groups(layout, token_axis, o, tokens, op.tokens))
       return Variant{{split(token_axis), split(token_axis)}, {Layout::split(slots), Layout::split(token_axis)}, op};
-    if (const auto parts = parts_of_groups(op, o, tokens); parts && layout == parts->tokens)
+    if (const auto parts = parts_of_groups(op, o, tokens, layout); parts && layout == parts->tokens)
       return Variant{{as(parts->tokens), as(parts->tokens)},
                      {parts->slots, parts->tokens},
                      Dispatch{op.tokens / o.ways, op.capacity / o.ways}};
@@ -80,7 +87,7 @@ Variants variants(const Combine& op, const Operands& o) {
   return follow(o, [&](std::size_t operand, const Layout& layout) -> std::optional<Variant> {
     if (by_groups(layout, operand == 0 ? slots : token_axis, o, tokens, op.tokens))
       return Variant{{split(slots), split(token_axis), split(token_axis)}, {Layout::split(token_axis)}, op};
-    if (const auto parts = parts_of_groups(op, o, tokens);
+    if (const auto parts = parts_of_groups(op, o, tokens, layout);
         parts && layout == (operand == 0 ? parts->slots : parts->tokens))
       return Variant{{as(parts->slots), as(parts->tokens), as(parts->tokens)},
                      {parts->tokens},

@@ -1,5 +1,6 @@
 // Operations that move elements and compute nothing.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "oracle/plan/sharding/rules/rules.h"
@@ -50,14 +51,15 @@ namespace {
 
 // Where a dimension ends up behind others, as tokens of several sequences in one row do: there a rank has its part of
 // each of equal pieces.
-std::optional<Layout> behind_others(const Shape& from, const Shape& to, std::size_t dim) {
-  const std::optional<Group> group = group_of(from, to, dim);
+std::optional<Layout> behind_others(const Shape& from, const Shape& to, const Layout& layout) {
+  const std::optional<Group> group = group_of(from, to, layout.dim);
   if (!group) return std::nullopt;
   const std::size_t there = outermost(to, group->to_begin, group->to_end);
   for (std::size_t j = group->to_begin; j < group->to_end; ++j)
     if (j != there && to[j] != 1) return std::nullopt;
-  std::int64_t pieces = 1;
-  for (std::size_t i = group->from_begin; i < dim; ++i) pieces *= from[i];
+  if (std::ranges::adjacent_find(layout.pieces, std::not_equal_to{}) != layout.pieces.end()) return std::nullopt;
+  auto pieces = static_cast<std::int64_t>(std::max<std::size_t>(1, layout.pieces.size()));
+  for (std::size_t i = group->from_begin; i < layout.dim; ++i) pieces *= from[i];
   return Layout::split(there, Ints(static_cast<std::size_t>(pieces), to[there] / pieces));
 }
 
@@ -73,6 +75,25 @@ std::optional<std::size_t> dim_of_equal_pieces(const Shape& from, const Shape& t
   return reshaped_dim(apart, to, layout.dim + 1);
 }
 
+// Where several of the equal pieces make one place of the dimensions before: as many of each are then pieces of that
+// dimension, as of sequences in a row that come apart again.
+std::optional<Layout> within_a_dim(const Shape& from, const Shape& to, const Layout& layout) {
+  const std::optional<Group> group = group_of(from, to, layout.dim);
+  if (!group || layout.pieces.empty() || group->from_end - group->from_begin > 1) return std::nullopt;
+  if (std::ranges::adjacent_find(layout.pieces, std::not_equal_to{}) != layout.pieces.end()) return std::nullopt;
+  std::int64_t behind = 1;
+  for (std::size_t dim = group->to_end; dim-- > group->to_begin;) {
+    const std::int64_t piece = layout.pieces[0] / behind;
+    if (layout.pieces[0] % behind != 0) return std::nullopt;
+    if (piece > 1 && to[dim] % piece == 0) {
+      const auto count = static_cast<std::size_t>(to[dim] / piece);
+      return Layout::split(dim, count > 1 ? Ints(count, piece) : Ints{});
+    }
+    behind *= to[dim];
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Variants variants(const Reshape& op, const Operands& o) {
@@ -84,8 +105,9 @@ Variants variants(const Reshape& op, const Operands& o) {
       return Variant{{{layout, false, {}}}, {Layout::split(*dim, layout.pieces)}, op};
     if (const auto within = dim_of_equal_pieces(from, to, layout))
       return Variant{{{layout, false, {}}}, {Layout::split(*within)}, op};
-    if (o.tokens && layout.pieces.empty())
-      if (const auto behind = behind_others(from, to, layout.dim)) return Variant{{{layout, false, {}}}, {*behind}, op};
+    if (!o.tokens) return std::nullopt;
+    if (const auto behind = behind_others(from, to, layout)) return Variant{{{layout, false, {}}}, {*behind}, op};
+    if (const auto apart = within_a_dim(from, to, layout)) return Variant{{{layout, false, {}}}, {*apart}, op};
     return std::nullopt;
   });
 }

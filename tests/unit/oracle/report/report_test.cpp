@@ -174,6 +174,7 @@ TEST(PredictionJson, ReadsBackTheSame) {
   report.prediction.batch_norm = "synchronised";
   report.prediction.compress = "topk:0.01";
   report.prediction.fused_norms = report.prediction.converted_images = report.prediction.half_weights = true;
+  report.prediction.fp32_gradients = report.prediction.whole_experts = true;
   report.prediction.converted_norms = report.prediction.dropless = true;
   report.prediction.recompute = "full";
   report.prediction.order = "data,tensor";

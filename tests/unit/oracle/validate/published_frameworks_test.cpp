@@ -173,6 +173,17 @@ TEST(PublishedFrameworks, NemoOf2022HasNoFusedAttention) {
   EXPECT_EQ(oneflow.dispatch, Seconds{8e-6});
 }
 
+// Of bf16 and fp8; of fp16 it is an option that nobody is known to have used.
+TEST(PublishedFrameworks, MegatronSumsGradientsOfBf16InFull) {
+  EXPECT_TRUE(framework_for("Megatron-LM (core 0.6.0)", "llama-3-8b").bf16_sums_in_full);
+  EXPECT_TRUE(framework_for("Megatron-DeepSpeed", "GPT-106x12288").bf16_sums_in_full);
+  EXPECT_FALSE(framework_for("NeMo 2 (Megatron-Core + TE)", "GPT3-5B").bf16_sums_in_full);
+  EXPECT_FALSE(framework_for("llm-foundry (Composer, FSDP)", "mpt-7b").bf16_sums_in_full);
+  Row row = row_of(8, 8, "H100-SXM", "", "");
+  row.framework = "Megatron-LM (core 0.12, Transformer Engine)", row.notes = "gradients reduced in bf16";
+  EXPECT_FALSE(framework_of(row).bf16_sums_in_full);
+}
+
 TEST(PublishedFrameworks, JaxIsOneProgram) {
   const FrameworkRecipe jax = framework_for("T5X (JAX)", "T5-v1.1-large");
   EXPECT_TRUE(jax.fused_pointwise && jax.apart.attention && !jax.half_weights);
