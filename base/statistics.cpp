@@ -45,12 +45,12 @@ Pooled pooled(std::span<const Known> values) {
   return result;
 }
 
-double mean_of_usual(std::span<const double> values) {
-  const double most = 2.0 * median(values);
+double mean_of_usual(std::span<const double> values, double most) {
+  const double bound = most * median(values);
   double sum = 0.0;
   std::size_t usual = 0;
   for (const double value : values) {
-    if (value > most) continue;
+    if (value > bound) continue;
     sum += value;
     ++usual;
   }

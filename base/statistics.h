@@ -9,9 +9,10 @@ namespace sibyl {
 // The middle value; the mean of the two middle ones of an even number; 0 of none.
 double median(std::span<const double> values);
 
-// The mean of those up to twice the median; 0 of none. What a machine takes on the average, whose speed changes between
-// states: unlike medians, such means of a whole's parts add up to that of the whole, and a lone outlier does not count.
-double mean_of_usual(std::span<const double> values);
+// The mean of those up to `most` times the median; 0 of none. What a machine takes on the average, whose speed changes
+// between states: unlike medians, such means of a whole's parts add up to that of the whole, and a lone outlier does
+// not count.
+double mean_of_usual(std::span<const double> values, double most = 2.0);
 
 // Values of different standing, `error` being the standard error of each. What they have in common is their mean where
 // they differ by no more than their errors foretell, weighted by how well each is known; where they differ by more, the

@@ -32,8 +32,9 @@ struct TrainingRun {
   std::optional<double> processors_busy;  // a share of them, on the busiest host; none: the trainer does not tell
 };
 
-// Runs of one case at different times: the mean of their medians (base/statistics.h: mean_of_usual), as a kernel's
-// samples are taken. Of runs that are such means the rounds count.
+// Runs of one case at different times: the mean of their medians, as a kernel's samples are taken, but for those of
+// more than 1.5 times the median of all: speeds of one machine lie nearer together, and a run as long was halted
+// (base/statistics.h: mean_of_usual). Of runs that are such means the rounds count.
 TrainingRun mean_of(const std::vector<TrainingRun>& runs);
 
 struct Validated {

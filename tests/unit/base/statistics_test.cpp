@@ -21,6 +21,7 @@ TEST(Statistics, MeanLeavesOutWhatIsUnusual) {
   EXPECT_DOUBLE_EQ(mean_of_usual(std::vector<double>{2, 1, 6, 3, 6.1}), 3);
   EXPECT_DOUBLE_EQ(mean_of_usual(std::vector<double>{4, 2}), 3);
   EXPECT_DOUBLE_EQ(mean_of_usual(std::vector<double>{7}), 7);
+  EXPECT_DOUBLE_EQ(mean_of_usual(std::vector<double>{2, 1, 6, 3, 6.1}, 1.5), 2) << "up to 4.5";
 }
 
 // 10 is known to 1 and to 2: weights 1 and 1/4, an error of 1 / sqrt(1.25).

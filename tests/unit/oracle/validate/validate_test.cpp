@@ -86,6 +86,16 @@ TEST(Validation, TakesTheMeanOfRounds) {
   EXPECT_EQ(again.rounds, 3);
 }
 
+// The median of 1.0, 1.9 and 1.2 s is 1.2, so that 1.9 is more than 1.5 times as long and no speed of the machine; of
+// two rounds neither can be told from the other.
+TEST(Validation, LeavesOutARoundThatWasHalted) {
+  const auto of = [](double seconds) { return run_of(seconds, 0.3, 0.02, 10); };
+  const TrainingRun m = mean_of({of(1.0), of(1.9), of(1.2)});
+  EXPECT_DOUBLE_EQ(m.step_time.value(), 1.1);
+  EXPECT_EQ(m.rounds, 3);
+  EXPECT_DOUBLE_EQ(mean_of({of(1.0), of(1.9)}).step_time.value(), 1.45);
+}
+
 // Of two saved runs of two rounds and of one all three rounds count, as if they had been one run.
 TEST(Validation, TakesTheRoundsOfSavedRunsTogether) {
   Validated saved = made(1.1, 0.2, 1.0, 100, 90);
