@@ -1,6 +1,7 @@
 // What an axis cuts cannot be cut into more parts than it has: features, experts, heads, tokens, rows of images.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -36,8 +37,21 @@ Least least_extent(const Found& f, MeshAxis axis, const std::function<bool(const
   return least;
 }
 
-bool is_weight(const LocalTensor& tensor, std::size_t) {
-  return tensor.kind == TensorKind::parameter && tensor.shape.size() > 1;
+bool is_weight(const LocalTensor& tensor) { return tensor.kind == TensorKind::parameter && tensor.shape.size() > 1; }
+
+// Weights of experts, and the slots that they read and make.
+struct OfExperts {
+  std::set<TensorId> weights, slots;
+};
+
+OfExperts of_experts(const Graph& graph) {
+  OfExperts found;
+  for (const Operation& operation : graph.operations()) {
+    const bool experts = std::holds_alternative<GroupedLinear>(operation.attributes);
+    if (experts) found.weights.insert(operation.inputs[1]);
+    if (experts || std::holds_alternative<Dispatch>(operation.attributes)) found.slots.insert(operation.outputs[0]);
+  }
+  return found;
 }
 
 void add_extent(const Found& f, MeshAxis axis, const Least& least, std::string name, std::string unit,
@@ -87,19 +101,30 @@ void features(const Found& f, Limits& limits) {
     MeshAxis axis;
     const char *name, *unit;
   };
+  const OfExperts mixture = of_experts(f.graph);
+  const auto counts = [&](const LocalTensor& tensor, std::size_t dim) {  // of experts' weights not the experts
+    return is_weight(tensor) && (dim > 0 || !mixture.weights.contains(tensor.origin));
+  };
   for (const OfAxis& a : {OfAxis{MeshAxis::filter, "number of filters", "filters"},
                           OfAxis{MeshAxis::channel, "number of channels", "channels"},
                           OfAxis{MeshAxis::tensor, "number of features", "features"}})
     if (f.degree(a.axis) > 1)
-      add_extent(f, a.axis, least_extent(f, a.axis, is_weight), a.name, a.unit, "wider layers; another axis beside it",
+      add_extent(f, a.axis, least_extent(f, a.axis, counts), a.name, a.unit, "wider layers; another axis beside it",
                  limits);
 }
 
 void experts(const Found& f, Limits& limits) {
-  if (f.degree(MeshAxis::expert) == 1) return;
-  const auto counts = [](const LocalTensor& tensor, std::size_t) { return tensor.kind == TensorKind::parameter; };
-  add_extent(f, MeshAxis::expert, least_extent(f, MeshAxis::expert, counts), "number of experts", "experts",
+  const int beside = f.plan.strategy.whole_experts ? f.degree(MeshAxis::tensor) : 1;
+  if (f.degree(MeshAxis::expert) * beside == 1) return;
+  const OfExperts mixture = of_experts(f.graph);
+  const auto counts = [&](const LocalTensor& tensor, std::size_t dim) {
+    return dim == 0 && mixture.weights.contains(tensor.origin);
+  };
+  const MeshAxis axis = f.degree(MeshAxis::expert) > 1 ? MeshAxis::expert : MeshAxis::tensor;
+  add_extent(f, axis, least_extent(f, axis, counts), "number of experts", "experts",
              "more experts; another axis beside it", limits);
+  if (f.degree(MeshAxis::expert) > 1 && !limits.empty() && limits.back().name == "number of experts")
+    limits.back().share *= beside;
 }
 
 void tables(const Found& f, Limits& limits) {
@@ -122,8 +147,10 @@ void tokens(const Found& f, Limits& limits) {
 
 void sequence(const Found& f, Limits& limits) {
   if (!f.plan.strategy.sequence || f.degree(MeshAxis::tensor) == 1) return;
-  const auto counts = [](const LocalTensor& tensor, std::size_t dim) {
-    return tensor.kind == TensorKind::activation && tensor.shape.size() == 3 && dim == 1;
+  const OfExperts mixture = of_experts(f.graph);
+  const auto counts = [&](const LocalTensor& tensor, std::size_t dim) {
+    return tensor.kind == TensorKind::activation && tensor.shape.size() == 3 && dim == 1 &&
+           !mixture.slots.contains(tensor.origin);
   };
   add_extent(f, MeshAxis::tensor, least_extent(f, MeshAxis::tensor, counts), "sequence length", "tokens",
              "longer sequences", limits);

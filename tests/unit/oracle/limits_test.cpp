@@ -229,6 +229,17 @@ TEST_F(Limits, RanksWithExpertsSumGradientsAmongThem) {
   EXPECT_EQ(at("batch").where, "expert");
 }
 
+// Eight experts over 2 x 2 ranks; what tensor cuts beside them are attention's 256 features, and of sequences 128
+// tokens, not slots.
+TEST_F(Limits, WholeExpertsAreCountedOverTensorRanks) {
+  strategy.whole_experts = true;
+  predict_for(zoo("mixtral-mini", 4), "sequence=2,expert=2");
+  EXPECT_EQ(at("number of experts").value, 8);
+  EXPECT_DOUBLE_EQ(at("number of experts").share, 0.5);
+  EXPECT_EQ(at("sequence length").value, 128);
+  EXPECT_THAT(at("number of features").where, testing::HasSubstr("attn"));
+}
+
 // 128 slices, halved by each of five poolings: 4 are split last, 2 on each of two ranks.
 TEST_F(Limits, SlicesOfVolumes) {
   predict_for(zoo("cosmoflow", 1), "spatial=2x1x1");
