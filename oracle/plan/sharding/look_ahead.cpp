@@ -141,28 +141,32 @@ class PieceFinder {
   std::vector<bool> heads_;                                    // by LocalTensorId: what note_heads() finds
 };
 
-// Whatever else reads a tensor, or nothing, makes it no logits.
-std::vector<bool> find_logits(const Stage& stage, int ways) {
-  std::vector<bool> logits(stage.tensors.size(), false), something_else(stage.tensors.size(), false);
-  const auto passes_on = [&](const Compute& compute, std::size_t operand) {
-    const Shape& shape = stage[compute.inputs[operand]].shape;
-    if (const auto* loss = std::get_if<CrossEntropy>(&compute.attributes))
-      return operand == 0 && loss->class_axis + 1 == static_cast<std::int64_t>(shape.size()) &&
-             may_be_rounded_up(shape.back(), ways);
-    const auto* unary = std::get_if<Unary>(&compute.attributes);
-    return unary && unary->kind == UnaryKind::scale_shift && logits[compute.outputs[0].index()];
-  };
+// By tensor: is it read, and every time as `passes_on(compute, operand, what was found of what comes later)` allows?
+std::vector<bool> read_for_one_end(const Stage& stage, auto&& passes_on) {
+  std::vector<bool> found(stage.tensors.size(), false), something_else(stage.tensors.size(), false);
   for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step) {
     const std::span<const LocalTensorId> inputs = inputs_of(*step);
     const auto* compute = std::get_if<Compute>(&*step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].valid()) continue;
       const std::size_t in = inputs[i].index();
-      if (!compute || !passes_on(*compute, i)) something_else[in] = true;
-      logits[in] = !something_else[in];
+      if (!compute || !passes_on(*compute, i, found, something_else)) something_else[in] = true;
+      found[in] = !something_else[in];
     }
   }
-  return logits;
+  return found;
+}
+
+std::vector<bool> find_logits(const Stage& stage, int ways) {
+  return read_for_one_end(stage, [&](const Compute& compute, std::size_t operand, const std::vector<bool>& logits,
+                                     const std::vector<bool>&) {
+    const Shape& shape = stage[compute.inputs[operand]].shape;
+    if (const auto* loss = std::get_if<CrossEntropy>(&compute.attributes))
+      return operand == 0 && loss->class_axis + 1 == static_cast<std::int64_t>(shape.size()) &&
+             may_be_rounded_up(shape.back(), ways);
+    const auto* unary = std::get_if<Unary>(&compute.attributes);
+    return unary && unary->kind == UnaryKind::scale_shift && logits[compute.outputs[0].index()];
+  });
 }
 
 std::int64_t tokens_of_a_sample(const Shape& ids) {
@@ -221,28 +225,16 @@ std::vector<bool> find_bags(const Stage& stage) {
   return bags;
 }
 
-// Whatever else reads a tensor, or what is made of it, makes it no routing.
+// What is made of it may be read for nothing else, either.
 std::vector<bool> find_routes(const Stage& stage) {
-  std::vector<bool> routes(stage.tensors.size(), false), something_else(stage.tensors.size(), false);
-  const auto passes_on = [&](const Compute& compute, std::size_t operand) {
-    if (std::holds_alternative<Dispatch>(compute.attributes) || std::holds_alternative<Combine>(compute.attributes))
-      return operand > 0;
+  return read_for_one_end(stage, [](const Compute& compute, std::size_t operand, const std::vector<bool>& routes,
+                                    const std::vector<bool>& something_else) {
+    if (is_any<Dispatch, Combine>(compute.attributes)) return operand > 0;
     const auto routing = [&](LocalTensorId out) { return out.valid() && routes[out.index()]; };
     const auto ends = [&](LocalTensorId out) { return out.valid() && something_else[out.index()]; };
     return std::ranges::any_of(compute.outputs, routing) && std::ranges::none_of(compute.outputs, ends) &&
            !is_any<Linear, Convolution, GroupedLinear>(compute.attributes);
-  };
-  for (auto step = stage.steps.rbegin(); step != stage.steps.rend(); ++step) {
-    const std::span<const LocalTensorId> inputs = inputs_of(*step);
-    const auto* compute = std::get_if<Compute>(&*step);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].valid()) continue;
-      const std::size_t in = inputs[i].index();
-      if (!compute || !passes_on(*compute, i)) something_else[in] = true;
-      routes[in] = !something_else[in];
-    }
-  }
-  return routes;
+  });
 }
 
 }  // namespace
