@@ -1,5 +1,6 @@
 #include "oracle/step_error.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sibyl {
@@ -25,6 +26,11 @@ Seconds deviation_of_difference(const StepError& a, const StepError& b) {
       add((left++)->size - (right++)->size);
   }
   return Seconds{std::sqrt(variance)};
+}
+
+bool told_apart(Seconds a, const StepError& error_of_a, Seconds b, const StepError& error_of_b) {
+  const Seconds shorter = std::min(a, b), unsure = deviation_of_difference(error_of_a, error_of_b) * ninety_percent;
+  return std::max(a, b) - shorter > std::max(unsure, shorter * negligible_time);
 }
 
 }  // namespace sibyl

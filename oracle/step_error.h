@@ -31,4 +31,11 @@ Seconds standard_deviation(const StepError& error);
 // Of how much longer one of two steps takes than the other, on one device and of one model.
 Seconds deviation_of_difference(const StepError& a, const StepError& b);
 
+// Of a step's time: steps hardly repeat to that.
+inline constexpr double negligible_time = 0.005;
+
+// Can it be said which of two steps is the shorter one? They differ by more than the 90 % interval of their difference,
+// and by more than negligible_time.
+bool told_apart(Seconds a, const StepError& error_of_a, Seconds b, const StepError& error_of_b);
+
 }  // namespace sibyl

@@ -63,8 +63,7 @@ std::vector<T> front_of(const std::vector<T>& ascending, const PointOf& point_of
 }
 
 bool equally_fast(const Candidate& candidate, const Candidate& fastest) {
-  const Seconds unsure = deviation_of_difference(candidate.error, fastest.error) * ninety_percent;
-  return candidate.step_time - fastest.step_time <= std::max(unsure, fastest.step_time * negligible_time);
+  return !told_apart(candidate.step_time, candidate.error, fastest.step_time, fastest.error);
 }
 
 // For its simplicity, which is worth little: what is expected to take a fifth longer is no good choice, however unsure

@@ -39,7 +39,6 @@ struct Candidate {
 // Of a step's time: for so much more a simpler strategy is recommended, if it is equal. Half of what a recommendation
 // may cost (docs/validation/search.md); the other half is what predictions may be wrong by.
 inline constexpr double worth_of_simplicity = 0.01;
-inline constexpr double negligible_time = 0.005;   // steps hardly repeat to that
 inline constexpr double negligible_memory = 0.01;  // less than so much saved is nothing
 // The front goes as far as so many times the device time (a step's time by devices) of the fastest: what takes more is
 // no choice, whatever memory it saves.

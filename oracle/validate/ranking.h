@@ -4,8 +4,8 @@
 // are farther apart than twice the standard error of the difference: of a median that is 1.25 spread / sqrt(steps), and
 // drift / sqrt(rounds), where runs at different times drift. Pairs that do not differ say nothing.
 //
-// A prediction tells two strategies apart where they differ by more than the 90 % interval of their difference, as a
-// search has it; others it calls equal, and puts them in an order that it does not vouch for.
+// A prediction tells two strategies apart as a search does (told_apart() in oracle/step_error.h); others it calls
+// equal, and puts them in an order that it does not vouch for.
 #pragma once
 
 #include <string>

@@ -187,7 +187,7 @@ def main():
     overlap = probe_overlap(options.overlap_budget)
     if rank == 0:
         merge(options.calibration, collectives, overlap)
-    dist.barrier()
+    ranks.leave()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import time
 
 import ranks
 import torch
-import torch.distributed as dist
 import torchvision
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
@@ -161,7 +160,7 @@ def run(options):
             print(json.dumps(result))
         else:
             print(f"{middle[0] * 1e3:.1f} ms a step ({result['step_time_spread'] * 100:.1f} %), buckets {result['bucket_bytes']}")
-    dist.barrier()
+    ranks.leave()
 
 if __name__ == "__main__":
     chosen = parse(sys.argv[1:])

@@ -30,6 +30,17 @@ TEST(StepError, OtherCausesAndOwnErrorsCountInFull) {
   EXPECT_DOUBLE_EQ(deviation_of_difference(b, a).value(), 5);
 }
 
+// Of 10 ms each by themselves the difference is known to sqrt(200) = 14.1 ms, 23.3 ms for 90 %; of what both have it
+// does not matter, until half a percent of the shorter one: 5 ms of a second.
+TEST(StepError, TellsApartBeyondTheIntervalOfTheDifference) {
+  const StepError own{{}, Seconds{0.010}}, common{{{7, Seconds{0.1}}}, Seconds{}};
+  EXPECT_FALSE(told_apart(Seconds{1}, own, Seconds{1.023}, own));
+  EXPECT_TRUE(told_apart(Seconds{1}, own, Seconds{1.024}, own));
+  EXPECT_TRUE(told_apart(Seconds{1.024}, own, Seconds{1}, own));
+  EXPECT_FALSE(told_apart(Seconds{1}, common, Seconds{1.0049}, common));
+  EXPECT_TRUE(told_apart(Seconds{1}, common, Seconds{1.0051}, common));
+}
+
 TEST(Interval, NeverBeginsAtNothing) {
   EXPECT_DOUBLE_EQ(lower_end(0.1), 0.9);
   EXPECT_DOUBLE_EQ(lower_end(0.5), 0.5);

@@ -80,8 +80,13 @@ TEST(Ranking, PairsWithinTheIntervalOfTheirDifferenceAreCalledEqual) {
   const auto wrong = rankings({unsure("a", 1.000, 2), unsure("b", 1.008, 1), unsure("c", 2, 4)});
   EXPECT_EQ(wrong[0].told, 3);
   EXPECT_EQ(wrong[0].told_right, 2);
-  EXPECT_THAT(summary_sentence(wrong),
-              HasSubstr("3 of them are told apart by more than the interval of their difference, 2 of these"));
+  EXPECT_THAT(summary_sentence(wrong), HasSubstr("3 of them are told apart, 2 of these rightly"));
+}
+
+// However sure: to half a percent steps hardly repeat.
+TEST(Ranking, PairsThatAreNearlyTheSameAreCalledEqual) {
+  EXPECT_EQ(rankings({ran("cnn", "a", 1.000, 2), ran("cnn", "b", 1.004, 1)})[0].told, 0);
+  EXPECT_EQ(rankings({ran("cnn", "a", 1.000, 2), ran("cnn", "b", 1.006, 1)})[0].told, 1);
 }
 
 TEST(Ranking, TableShowsOrdersOnce) {
