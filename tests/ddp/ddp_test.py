@@ -124,6 +124,15 @@ def bytes_are_the_plans(sibyl, folder, name, *options):
     return check(f"{name} {options}: {wire:.0f} B on the wire, predicted {expected}, buckets {told['bucket_bytes']}", good)
 
 
+def one_rank_trains():
+    """A replica alone exchanges nothing, and so waits for nothing."""
+    told = subprocess.run([sys.executable, str(tools / "train.py"), "resnet18", "--batch", "1/device", "--image", "64", "--steps", "1",
+                           "--warmup", "1", "--json"], check=True, capture_output=True, text=True).stdout
+    told = json.loads(told)
+    waited = told["breakdown_s"]["communication_exposed"]
+    return check(f"one rank: {told['ranks']}, waits for {waited} s", told["ranks"] == 1 and waited == 0 and told["step_time_s"] > 0)
+
+
 def options_are_refused():
     bad = [["none.onnx"], ["resnet18", "--batch", "3x"], ["resnet18", "--bucket", "25"], ["resnet18", "--zero", "1"],
            ["resnet18", "--compress", "1bit"]]
@@ -150,6 +159,7 @@ def main():
             buckets_are_the_plans(sys.argv[1], folder, "mobilenet_v2"),
             bytes_are_the_plans(sys.argv[1], folder, "resnet18"),
             bytes_are_the_plans(sys.argv[1], folder, "resnet18", "--compress", "fp16"),
+            one_rank_trains(),
             options_are_refused(),
         ]
     sys.exit(0 if all(results) else 1)

@@ -109,9 +109,9 @@ def quickest(values):
 
 
 def median_and_spread(values):
-    """The median, and 1.4826 times the median distance from it, over it."""
+    """The median, and 1.4826 times the median distance from it, over it: of one rank's messages, which take nothing, 0."""
     middle = statistics.median(values)
-    return middle, 1.4826 * statistics.median(abs(v - middle) for v in values) / middle
+    return middle, 1.4826 * statistics.median(abs(v - middle) for v in values) / middle if middle else 0.0
 
 
 def bytes_out(interface):
