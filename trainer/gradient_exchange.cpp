@@ -128,7 +128,7 @@ class GradientExchange::Impl {
       place.view.copy_(gradient * share_);  // the bucket lies where messages are sent from
     else if (gradient.defined() && !gradient.is_meta())
       at::mul_out(place.view, gradient, share_);
-    else
+    else if (replica_.emulated() == nullptr)  // whose buckets are zeros and stay so
       place.view.zero_();
     place.filled = true;
     ++bucket.filled;

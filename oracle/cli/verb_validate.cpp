@@ -19,8 +19,17 @@
 namespace sibyl::cli {
 namespace {
 
-Result<void> show(const std::vector<Validated>& done, OutputFormat format) {
-  if (format == OutputFormat::json) return print(to_json(done));
+// What could be judged, and why the rest could not: `where` names the case.
+struct Outcome {
+  std::vector<Validated> done;
+  std::vector<Error> failed;
+  std::optional<Error> ended;
+};
+
+// Of a case that failed in a later round the earlier ones are judged.
+Result<void> show(const Outcome& outcome, OutputFormat format) {
+  const std::vector<Validated>& done = outcome.done;
+  if (format == OutputFormat::json) return print(to_json(done, outcome.failed));
   if (format == OutputFormat::csv) return print(csv(to_table(done)));
   const auto written = [&](const Table& table) {
     return format == OutputFormat::markdown ? markdown(table) : aligned_text(table);
@@ -32,6 +41,7 @@ Result<void> show(const std::vector<Validated>& done, OutputFormat format) {
     text += "\n" + written(to_table(strategies));
   if (const std::vector<Ranking> orders = rankings(done); !orders.empty())
     text += "\n" + written(to_table(orders)) + "\n" + summary_sentence(orders) + "\n";
+  if (!outcome.failed.empty()) text += "\n" + written(to_table(outcome.failed));
   return print(text);
 }
 
@@ -46,13 +56,6 @@ Result<std::vector<Validated>> judged(const std::vector<Case>& cases, const Benc
   }
   return done;
 }
-
-// What could be judged, and why the rest could not.
-struct Outcome {
-  std::vector<Validated> done;
-  std::vector<Error> failed;
-  std::optional<Error> ended;
-};
 
 // Numbers below `cases` are cases, those from there on references, spread evenly among them: a machine that drifts is
 // to be the same for both.
@@ -220,8 +223,8 @@ Result<int> run_validate(const Arguments& arguments) {
   SIBYL_TRY(const Outcome outcome,
             measured.empty() ? trained(cases, bench, arguments) : judged_again(cases, bench, measured));
   const std::vector<Validated>& done = outcome.done;
-  if (file) SIBYL_CHECK(write_file(*file, to_json(done), true));
-  SIBYL_CHECK(show(done, format));
+  if (file) SIBYL_CHECK(write_file(*file, to_json(done, outcome.failed), true));
+  SIBYL_CHECK(show(outcome, format));
   if (outcome.ended) {
     const bool interrupted = outcome.ended->code == ErrorCode::interrupted;
     return fail(outcome.ended->code,

@@ -183,12 +183,18 @@ Table to_table(const std::vector<Validated>& cases) {
   return table;
 }
 
+Table to_table(const std::vector<Error>& failed) {
+  Table table{{{"could not be run", "case", Column::Align::left}, {"why", "why", Column::Align::left}}, {}};
+  for (const Error& error : failed) table.rows.push_back({error.where, error.message});
+  return table;
+}
+
 std::string summary_sentence(const ValidationSummary& s) {
   std::string text = fmt::format(
-      "{} cases: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); "
+      "{} case{}: step time off by {:.1f} % in the mean, {:.1f} % in the median, {:.1f} % at most (bias {:+.1f} %); "
       "{:.0f} % of them inside their interval",
-      s.cases, s.mean_time_error * 100, s.median_time_error * 100, s.max_time_error * 100, s.bias * 100,
-      s.inside_interval * 100);
+      s.cases, s.cases == 1 ? "" : "s", s.mean_time_error * 100, s.median_time_error * 100, s.max_time_error * 100,
+      s.bias * 100, s.inside_interval * 100);
   if (s.memory_cases > 0)
     text += fmt::format("; memory off by {:.1f} % in the mean, {:.1f} % at most", s.mean_memory_error * 100,
                         s.max_memory_error * 100);
@@ -233,8 +239,10 @@ nlohmann::ordered_json to_json(const Ranking& ranking) {
 
 }  // namespace
 
-std::string to_json(const std::vector<Validated>& cases) {
+std::string to_json(const std::vector<Validated>& cases, const std::vector<Error>& failed) {
   using nlohmann::ordered_json;
+  ordered_json not_run = ordered_json::array();
+  for (const Error& error : failed) not_run.push_back({{"case", error.where}, {"why", error.message}});
   ordered_json list = ordered_json::array();
   for (const Validated& v : cases)
     list.push_back({{"case", v.name},
@@ -293,6 +301,7 @@ std::string to_json(const std::vector<Validated>& cases) {
                                    {"bytes_agree", s.bytes_agree}}},
                                  {"strategies", std::move(kinds)},
                                  {"orders", std::move(orders)},
+                                 {"failed", std::move(not_run)},
                                  {"cases", std::move(list)}};
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

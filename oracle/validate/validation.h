@@ -72,11 +72,12 @@ std::vector<StepSample> with_earlier_rounds(std::vector<StepSample> samples, con
 
 // What is measured on an emulated device is called emulated.
 Table to_table(const std::vector<Validated>& cases);
+Table to_table(const std::vector<Error>& failed);  // runs; `where` names the case
 std::string summary_sentence(const ValidationSummary& summary);
 // Says what an emulated device is, and whose it was, and how busy processors were that ranks shared; empty where none
 // was emulated.
 std::string emulation_sentence(const std::vector<Validated>& cases);
-std::string to_json(const std::vector<Validated>& cases);
+std::string to_json(const std::vector<Validated>& cases, const std::vector<Error>& failed = {});
 
 // Reads a trainer's JSON; `what` names the run in messages.
 Result<TrainingRun> parse_training_run(const std::string& json, const std::string& what);

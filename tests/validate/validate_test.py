@@ -99,6 +99,8 @@ broken = write("broken.txt", "zoo:small-cnn-bn --batch 3 --micro-batches 2", cas
 rest, said = validate(broken, expect=3)
 assert [one["case"] for one in rest["cases"]] == [case]
 assert "1 case could not be run" in said and "--batch 3" in said, said
+assert [(one["case"], bool(one["why"])) for one in rest["failed"]] == [("zoo:small-cnn-bn --batch 3 --micro-batches 2", True)]
+assert found["failed"] == []
 _, said = validate(cases, "--reference", broken, "--no-calibrate", expect=3)
 assert "1 case could not be run" in said, said
 

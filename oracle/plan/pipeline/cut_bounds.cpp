@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace sibyl {
 namespace {
@@ -55,6 +56,13 @@ std::vector<CutBounds::Ends> CutBounds::ends(double limit) const {
     if (ends[s - 1].last < ends[s - 1].first) return {};
   }
   return ends;
+}
+
+bool CutBounds::come_to_beginning() const {
+  const double limit = std::numeric_limits<double>::infinity();
+  std::size_t end = end_;
+  for (std::size_t s = stages_; s-- > 1;) end = std::max(nearest(s, end, limit), s);
+  return memory_.holds(0, 0, end, rounding);
 }
 
 // Of the places where the stage before may end the last one is the best to begin at, in time and in memory.

@@ -24,6 +24,9 @@ class CutBounds {
   [[nodiscard]] std::vector<Ends> ends(double limit) const;
   // Is there a cut whose stages end there, each done in so much time? O(places that they may end at).
   [[nodiscard]] bool reachable(double limit, const std::vector<Ends>& ends) const;
+  // Do stages laid from the back, each as far as memory lets it go, come to the program's beginning? Where they do not
+  // there is no cut, however slow.
+  [[nodiscard]] bool come_to_beginning() const;
   // How far a stage goes; to its begin where there is no end within limits.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t begin, double limit, double tolerance = 0) const;
   // The last place before which no more time than this goes by, looked for from `near` on.

@@ -208,11 +208,8 @@ const CutTable::Found& CutTable::unlimited(std::size_t stages) {
 
 bool CutTable::possible(std::size_t stages, const MemoryLimit& limit) {
   if (stages >= at_.count() || static_cast<int>(stages) > trained_steps()) return false;
-  // The cut without a limit is quickly tried. Stages that share a device have each its own share here, and not there.
-  const std::vector<std::size_t>& begins = unlimited(stages).begins;
-  if (limit.devices == stages && !begins.empty() && fits(begins, limit)) return true;
   const StageLimits memory(stages, &limit);
-  return !CutBounds(at_, memory, stages).ends(2 * (at_.time.back() + at_.longest_link)).empty();
+  return CutBounds(at_, memory, stages).come_to_beginning();
 }
 
 std::vector<std::size_t> CutTable::cut(std::size_t stages, const MemoryLimit* limit) {
