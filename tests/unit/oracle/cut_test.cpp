@@ -224,10 +224,11 @@ class AllCuts {
 RC_GTEST_PROP(Cut, IsTheNarrowestNearTheBestOfAllCutsAndThereWhereAnyIs, ()) {
   const auto any = [](int least, int most) { return *rc::gen::inRange(least, most + 1); };
   std::vector<std::int64_t> widths(static_cast<std::size_t>(any(3, 9)));
-  for (std::int64_t& width : widths) width = any(1, 3) * 8;
-  const Graph graph = test::mlp(widths, 2);
+  for (std::int64_t& width : widths) width = any(0, 3) == 0 ? 128 : any(1, 3) * 8;  // some that few stages hold
+  const int batch = any(0, 1) == 0 ? 2 : 1024;  // what stages hold is parameters, or what micro-batches keep
+  const Graph graph = test::mlp(widths, batch);
   Strategy strategy;
-  strategy.global_batch = 2;
+  strategy.global_batch = batch;
   const Stage whole = make_program(graph, strategy).value();
   std::vector<double> times;
   for (std::size_t i = 0; i < whole.steps.size(); ++i) times.push_back(any(1, 100));
