@@ -298,7 +298,8 @@ Verb validate_verb() {
   c.notes =
       "CASES is a text file, a case a line: MODEL and options of `sibyl predict` (--devices --batch --parallel --dim "
       "...); # starts a comment. Of cases that train the same work by different strategies it is also judged whether "
-      "the faster one was predicted to be. A pipeline is trained with the stages that were predicted.\n"
+      "the faster one was predicted to be. A pipeline is trained with the stages that were predicted. A case that "
+      "cannot be run leaves the others be: it is named in a table of its own, and in what --save writes.\n"
       "Calibrating times kernels; keep the models that you validate on out of the reference steps given to --reference "
       "or "
       "--record.\n"
