@@ -103,6 +103,7 @@ void Replica::find_kept_operands() {
 
 void Replica::begin(std::int64_t step, int micro_batch, std::shared_ptr<LaterGradients> later) {
   later_ = std::move(later);
+  micro_batch_ = micro_batch;
   if (!stage_->sends.empty() || !stage_->receives.empty())
     for (const LocalTensorId id : inputs_) (*this)[id] = initial(id);
   const auto number = static_cast<std::uint64_t>(step);
@@ -306,8 +307,10 @@ Elsewhere Replica::leave(std::size_t segment, const std::vector<at::Tensor>& inp
     elsewhere.inputs.push_back(static_cast<std::size_t>(std::ranges::find(ids, id) - ids.begin()));
     leaving.push_back(inputs[elsewhere.inputs.back()]);
   }
-  outside_->leave(segment, std::move(leaving));
-  elsewhere.fetch = [outside = outside_, segment] { return outside->fetch(segment); };
+  outside_->leave(micro_batch_, segment, std::move(leaving));
+  elsewhere.fetch = [outside = outside_, micro_batch = micro_batch_, segment] {
+    return outside->fetch(micro_batch, segment);
+  };
   return elsewhere;
 }
 
@@ -336,7 +339,7 @@ void Replica::run_segment(const Segment& segment) {
   Elsewhere elsewhere = leave(number, inputs);
   const bool leaves = !elsewhere.inputs.empty();
   std::vector<at::Tensor> results = run_recomputed(run, inputs, std::move(elsewhere));
-  if (leaves) outside_->left(number);
+  if (leaves) outside_->left(micro_batch_, number);
   for (std::size_t i = 0; i < outputs.size(); ++i) tensors_[outputs[i].index()] = std::move(results[i]);
 }
 

@@ -103,6 +103,7 @@ class Replica {
   bool records_ = true;  // else what is computed is computed again for backward
   bool again_ = false;   // which is now
   std::uint64_t seed_, pass_seed_;
+  int micro_batch_ = 0;                     // of the pass
   std::shared_ptr<aten::Ring> ring_;        // of the context axis, once attention asks for it
   std::vector<std::uint32_t> later_masks_;  // by step; empty where backward is in one part
   std::shared_ptr<LaterGradients> later_;   // of the pass

@@ -201,7 +201,7 @@ std::vector<at::Tensor> StageWorker::backward(const Turn& turn, std::vector<at::
     if (shards) shards->begin_backward(turn.kind);
   const bool reduces = last || stage().reduces_each;
   if (reduces) begin_exchange(first);
-  if (outside_) outside_->begin_backward();
+  if (outside_ && turn.kind != Turn::Kind::backward_weight) outside_->begin_backward(turn.micro_batch);
   if (spans_) spans_->begin_turn(turn);
   Pass& pass = passes_[turn.micro_batch];
   std::vector<at::Tensor> back;

@@ -298,12 +298,9 @@ const ProgramForm::Sent& ProgramForm::sent(std::size_t position, const Pairs& pa
 
 // Most strategies have a cut in common with others that ask the same of its stages.
 const ProgramForm::Works& ProgramForm::works_of(const Cut& cut, const Strategy& strategy) {
-  const Asked asked{runs_again(strategy),
-                    strategy.schedule == PipelineSchedule::zero_bubble,
-                    false,
-                    strategy.data > 1,
-                    false,
-                    gradients_in_buckets(strategy)};
+  const Asked asked{
+      runs_again(strategy), strategy.schedule == PipelineSchedule::zero_bubble, false,
+      strategy.data > 1,    strategy.activation_tier != Tier::device,           gradients_in_buckets(strategy)};
   std::vector<std::pair<Asked, Works>>& all = works_of_[&cut];
   const auto known = std::ranges::find(all, asked, &std::pair<Asked, Works>::first);
   if (known != all.end()) return known->second;

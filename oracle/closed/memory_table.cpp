@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oracle/plan/offload_activations.h"
 #include "oracle/plan/recompute.h"
 #include "oracle/plan/regathered.h"
 #include "oracle/plan/sharding/conversion.h"
@@ -45,6 +46,15 @@ double MemoryTable::weights(std::size_t begin, std::size_t end) const {
        reading != readings.end() && reading->step < end; ++reading)
     if (reading->before <= begin) bytes += backward_.rounded(reading->bytes);
   return bytes;
+}
+
+// What comes from another stage stays.
+std::vector<std::vector<LocalTensorId>> MemoryTable::outside(std::size_t begin,
+                                                             const std::vector<Segment>& segments) const {
+  std::vector<std::vector<LocalTensorId>> result = kept_apart(table_.program(), segments);
+  for (std::vector<LocalTensorId>& of_segment : result)
+    std::erase_if(of_segment, [&](LocalTensorId id) { return made_[id.index()] < begin; });
+  return result;
 }
 
 Kept MemoryTable::kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,

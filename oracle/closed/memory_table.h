@@ -25,8 +25,11 @@ class MemoryTable {
  public:
   MemoryTable(ProgramTable& table, const Strategy& strategy);
 
-  // Of the stage of steps [begin, end), of which `segments` run again. `outside`: what of each lies outside the device
-  // between its passes; empty where nothing does.
+  // What may lie outside the device between the passes of segments that run again, of a stage that begins so.
+  [[nodiscard]] std::vector<std::vector<LocalTensorId>> outside(std::size_t begin,
+                                                                const std::vector<Segment>& segments) const;
+  // Of the stage of steps [begin, end), of which `segments` run again. `outside`: what of each lies there; empty where
+  // nothing does.
   Kept kept(std::size_t begin, std::size_t end, const std::vector<Segment>& segments,
             const std::vector<std::vector<LocalTensorId>>& outside = {});
   // What the stage reads of parameters and buffers.

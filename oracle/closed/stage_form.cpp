@@ -79,7 +79,7 @@ TurnWires StageFormula::wires(const WireTime& exchanges, const StagePass& pass, 
 }
 
 StageForm::Turns StageFormula::turn(const StagePass& pass, const Run& run) {
-  return units_.empty() ? behind({}, pass, run) : streams({}, std::span(&pass, 1), run.waits());
+  return units_.empty() && outside_.empty() ? behind({}, pass, run) : streams({}, std::span(&pass, 1), run.waits());
 }
 
 StageForm::Turns StageFormula::behind(const Run& others, const StagePass& pass, const Run& run) {
@@ -181,9 +181,12 @@ class Streams {
   }
   void leave(std::size_t unit) { gathered_[unit] = 0; }
 
-  StreamsResult run(const Slowdown& slowdown) {
+  // Over when the copies are that were waited for.
+  StageForm::Turns run(const Slowdown& slowdown) {
     close();
-    return run_streams(tasks_, messages_, slowdown, copies_);
+    const StreamsResult result = run_streams(tasks_, messages_, slowdown, copies_);
+    const Seconds copied = needed_copies_ == 0 ? Seconds{} : result.copies[needed_copies_ - 1].end;
+    return {std::max(result.compute_end, copied).value(), result.message_end.value()};
   }
 
  private:
@@ -234,7 +237,7 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
     const auto bring_before = [&](std::size_t segment) {
       if (segment > 0) moved = streams.copy(outside_[segment - 1].in);
     };
-    if (!pass.forward) bring_before(kept);
+    if (!pass.forward && reads) bring_before(kept);
     const auto begun = [&](std::size_t i) {
       for (; reads && entered < units; ++entered) {
         const std::size_t u = pass.forward ? entered : by_end_[units - 1 - entered];
@@ -246,7 +249,7 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
       }
       if (pass.forward && kept < outside_.size() && outside_[kept].steps.begin == i)
         moved = streams.copy(outside_[kept].out);
-      if (pass.forward || kept == 0 || outside_[kept - 1].steps.end != i + 1) return;
+      if (pass.forward || !reads || kept == 0 || outside_[kept - 1].steps.end != i + 1) return;
       streams.wait_for_copies(moved);
       bring_before(--kept);
     };
@@ -277,8 +280,7 @@ StageForm::Turns StageFormula::streams(const Run& others, std::span<const StageP
         [&](const Exchanged& exchange) { streams.exchange(exchange); }, begun, done);
     if (each && !pass.forward && !pass.last) streams.add_up(part_sums_);
   }
-  const StreamsResult result = streams.run(slowdown_);
-  return {result.compute_end.value(), result.message_end.value()};
+  return streams.run(slowdown_);
 }
 
 StageForm::Turns StageFormula::step(const StageWork& work, std::int64_t micro_batches) {

@@ -110,7 +110,7 @@ Run StageWork::before_last(std::int64_t micro_batches) const {
 
 void StageWork::add_memory(MemoryTable& memory) {
   std::vector<std::vector<LocalTensorId>> outside;
-  if (asked_.outside) outside = kept_apart(table_.program(), segments_);
+  if (asked_.outside) outside = memory.outside(range_.begin, segments_);
   for (std::size_t s = 0; s < outside.size(); ++s)
     if (!outside[s].empty()) outside_.push_back({segments_[s], bytes_of(table_.program(), outside[s])});
   const Kept kept = memory.kept(range_.begin, range_.end, segments_, outside);

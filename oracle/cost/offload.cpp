@@ -128,9 +128,9 @@ std::vector<std::string> assumed_outside(const Strategy& strategy, const Cluster
 
 namespace {
 
-void add(std::int64_t bytes, Bytes& all, Bytes& largest) {
+void add(std::int64_t bytes, Bytes& all, Bytes& largest, int times = 1) {
   const Bytes own{static_cast<double>(bytes)};
-  all += own;
+  all += own * static_cast<double>(times);
   largest = std::max(largest, own);
 }
 
@@ -148,7 +148,8 @@ OutsideBytes outside_bytes(const Plan& plan, const Cluster& cluster) {
         add(bytes.state, state, largest_block);
         add(bytes.parameters, parameters, largest_part);
       }
-      for (std::size_t k = 0; k < stage.kept_outside.size(); ++k) add(kept_outside_bytes(stage, k), kept, largest_kept);
+      for (std::size_t k = 0; k < stage.kept_outside.size(); ++k)
+        add(kept_outside_bytes(stage, k), kept, largest_kept, most_on_their_way(stage));
     }
     OutsideBytes own;
     const auto lie = [&](Tier tier, Bytes all, Bytes most_on_their_way) {

@@ -28,6 +28,13 @@ std::vector<bool> made_apart(const Stage& stage, const std::vector<Segment>& seg
   return result;
 }
 
+// By tensor: whether it is handed to another stage.
+std::vector<bool> sent_on(const Stage& stage) {
+  std::vector<bool> result(stage.tensors.size(), false);
+  for (const Link& link : stage.sends) result[link.tensor.index()] = true;
+  return result;
+}
+
 // By tensor: how many steps read it.
 std::vector<int> readers(const Stage& stage, std::size_t begin, std::size_t end) {
   std::vector<int> result(stage.tensors.size(), 0);
@@ -45,9 +52,6 @@ Result<void> check_activations(const Strategy& strategy) {
   if (strategy.recompute != Recompute::full)
     return fail(ErrorCode::infeasible, "of activations those lie outside the device that blocks keep to run again",
                 where, "give --recompute full, every:K or groups:K, too");
-  if (strategy.stages() > 1)
-    return fail(ErrorCode::infeasible, "a pipeline's activations do not lie outside its devices", where,
-                "--offload optimizer, or no pipeline");
   return {};
 }
 
@@ -58,14 +62,15 @@ void offload_activations(Stage& stage, const Strategy& strategy) {
 }
 
 std::vector<std::vector<LocalTensorId>> kept_apart(const Stage& program, const std::vector<Segment>& segments) {
-  const std::vector<bool> apart = made_apart(program, segments);
+  const std::vector<bool> apart = made_apart(program, segments), sent = sent_on(program);
   const std::vector<int> all = readers(program, 0, program.steps.size());
   std::vector<std::vector<LocalTensorId>> result;
   for (const Segment& segment : segments) {
     const std::vector<int> own = readers(program, segment.begin, segment.end);
     std::vector<LocalTensorId> outside = inputs_of(program, segment);
     std::erase_if(outside, [&](LocalTensorId id) {
-      return program[id].kind != TensorKind::activation || !apart[id.index()] || own[id.index()] != all[id.index()];
+      return program[id].kind != TensorKind::activation || !apart[id.index()] || sent[id.index()] ||
+             own[id.index()] != all[id.index()];
     });
     result.push_back(std::move(outside));
   }
@@ -87,6 +92,15 @@ std::int64_t kept_outside_bytes(const Stage& stage) {
   std::int64_t bytes = 0;
   for (std::size_t s = 0; s < stage.kept_outside.size(); ++s) bytes += kept_outside_bytes(stage, s);
   return bytes;
+}
+
+int most_on_their_way(const Stage& stage) {
+  int now = 0, most = 0;
+  for (const Turn& turn : stage.schedule) {
+    if (turn.kind == Turn::Kind::forward) most = std::max(most, ++now);
+    if (turn.kind == Turn::Kind::backward || turn.kind == Turn::Kind::backward_input) --now;
+  }
+  return most;
 }
 
 std::size_t outside_before(const Stage& stage, std::size_t segment) {

@@ -7,7 +7,9 @@
 // other.
 //
 // Only what nobody else wants lies outside: activations that this segment's steps alone read, that are no views, and
-// that no step keeps. What several blocks read (an encoder's result) stays.
+// that no step keeps. What several blocks read (an encoder's result) stays, and so does what a pipeline's stage has
+// from another or hands on, which its rank holds for that. Of a pipeline each micro-batch that is on its way has a
+// place outside of its own.
 #pragma once
 
 #include "oracle/plan/plan.h"
@@ -26,6 +28,9 @@ std::vector<std::vector<LocalTensorId>> kept_apart(const Stage& program, const s
 std::int64_t bytes_of(const Stage& stage, const std::vector<LocalTensorId>& kept);
 std::int64_t kept_outside_bytes(const Stage& stage, std::size_t segment);
 std::int64_t kept_outside_bytes(const Stage& stage);
+// Micro-batches whose forward has begun and whose backward has not ended, at most; where its parts are taken apart, the
+// first of them.
+int most_on_their_way(const Stage& stage);
 // The nearest segment before this one of which something lies outside; `segment` itself where there is none.
 // Stage::recomputed's size stands for the end.
 std::size_t outside_before(const Stage& stage, std::size_t segment);

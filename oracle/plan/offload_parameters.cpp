@@ -12,9 +12,6 @@ Result<void> check_parameters(const Strategy& strategy) {
                 "give --zero 3, too");
   if ((strategy.zero_ranks > 0 ? strategy.zero_ranks : strategy.data) * strategy.samplers() == 1)
     return fail(ErrorCode::infeasible, "no replica shares parameters with another", where, "more replicas");
-  if (strategy.stages() > 1)
-    return fail(ErrorCode::infeasible, "the parameters of a pipeline's stages do not lie outside their devices", where,
-                "--offload optimizer, or no pipeline");
   return {};
 }
 

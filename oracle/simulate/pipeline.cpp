@@ -52,6 +52,8 @@ void add(TurnTimes& sum, const TurnTimes& one, double share) {
   sum.host += one.host * share;
   sum.messages += one.messages * share;
   sum.exchanges += one.exchanges * share;
+  sum.copied += one.copied * share;
+  sum.copies += one.copies * share;
   for (std::size_t wire = 0; wire < sum.wires.held_up.size(); ++wire) {
     const WireTime::OnOne& busy = one.wires.busy.on[wire];
     sum.wires.busy.on[wire].add(busy.seconds * share, busy.flows);

@@ -181,8 +181,11 @@ class ScheduleWalk {
     const Seconds delay{turn_delay(start.value(), wires_[c], times.wires, times.total.value()) +
                         gradients_[c].delay_turn(start.value(), times.wires, times.total.value())};
     const Seconds end = start + times.total + delay;
-    (turn.kind == Kind::forward ? parts.forward : parts.backward) += times.total - times.exchanged - times.host;
+    (turn.kind == Kind::forward ? parts.forward : parts.backward) +=
+        times.total - times.exchanged - times.host - times.copied;
     parts.host += times.host;
+    parts.offload_exposed += times.copied;
+    parts.offload_total += times.copies;
     parts.communication_exposed += times.exchanged + delay;
     parts.communication_total += times.exchanges;
     if (turn.kind != Kind::backward_weight) parts.communication_total += stages_[stage].gathers;

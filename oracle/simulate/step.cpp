@@ -37,6 +37,12 @@ void share(StepProgram& program, std::size_t wire) {
       message.duration += message.duration * message.wire.busy;
 }
 
+// What a stage keeps outside has left by then, that of its last segment, too.
+Seconds turn_end(const StepProgram& program, const StreamsResult& run) {
+  return program.needed_copies == 0 ? run.compute_end
+                                    : std::max(run.compute_end, run.copies[program.needed_copies - 1].end);
+}
+
 // Where parameters are gathered meanwhile, what that is worth is asked of the streams.
 TurnWires wires_of(const StepProgram& program, const StreamsResult& run, Slowdown slowdown,
                    const Cancelled& cancelled) {
@@ -48,9 +54,9 @@ TurnWires wires_of(const StepProgram& program, const StreamsResult& run, Slowdow
     if (gathers.on[wire].seconds <= 0) continue;
     StepProgram shared = program;
     share(shared, wire);
-    const StreamsResult held = run_streams(shared.tasks, shared.messages, slowdown, {}, cancelled);
+    const StreamsResult held = run_streams(shared.tasks, shared.messages, slowdown, shared.copies, cancelled);
     wires.busy.on[wire].add(gathers.on[wire].seconds, gathers.on[wire].flows);
-    wires.held_up[wire] = std::max(0.0, (held.compute_end - run.compute_end).value());
+    wires.held_up[wire] = std::max(0.0, (turn_end(program, held) - turn_end(program, run)).value());
   }
   return wires;
 }
@@ -118,10 +124,11 @@ SimulatedStep simulate_step(const Stage& stage, const PricedStage& priced, Slowd
 TurnTimes simulate_turn(const Stage& stage, const PricedStage& priced, Slowdown slowdown, Turn turn, Place place,
                         const Relief& relief, const Cancelled& cancelled) {
   const StepProgram program = turn_program(stage, priced, relief, turn, place);
-  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, {}, cancelled);
-  const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay;
-  TurnTimes times{run.compute_end, exchanged + run.message_wait, run.host_wait, run.message_end,
-                  alone + program.hidden};
+  const StreamsResult run = run_streams(program.tasks, program.messages, slowdown, program.copies, cancelled);
+  const Seconds alone = exchanges(program), exchanged = alone + run.exchange_delay, end = turn_end(program, run);
+  TurnTimes times{end, exchanged + run.message_wait, run.host_wait, run.message_end, alone + program.hidden};
+  times.copied = run.copy_wait + end - run.compute_end;
+  for (const Message& copy : program.copies) times.copies += copy.duration;
   if (turn.kind != Turn::Kind::backward_weight) times.wires = wires_of(program, run, slowdown, cancelled);
   return times;
 }

@@ -41,6 +41,8 @@ struct TurnTimes {
   Seconds host;       // of which: waited for launches
   Seconds messages;   // when the last message that it hands to the network has ended; 0 without any
   Seconds exchanges = {};  // between operations, had they the wires to themselves
+  Seconds copied = {};     // of the total: waited for what lies outside the device
+  Seconds copies = {};     // all of these copies, hidden or not
   TurnWires wires = {};    // with the parameters that it gathers; a turn of weights alone is not followed
 };
 // A stage's first backward turn writes parameters' gradients, later ones add to them, and the last one exchanges them.

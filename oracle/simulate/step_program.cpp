@@ -40,6 +40,7 @@ class ProgramBuilder {
     add_turn(turn, place);
     const bool closes = turn.kind == Turn::Kind::backward || turn.kind == Turn::Kind::backward_weight;
     if (place.last && closes) send_buckets(0);
+    program_.needed_copies = needed_copies_;
     return std::move(program_);
   }
 
@@ -220,7 +221,7 @@ class ProgramBuilder {
 
   void backward(Place place) {
     const bool inputs = turn_.kind != Turn::Kind::backward_weight;
-    bring_before(stage_.recomputed.size());
+    if (inputs) bring_before(stage_.recomputed.size());
     for (std::size_t i = stage_.steps.size(); i-- > 0;) {
       for (std::size_t u = stage_.units.size(); inputs && u-- > 0;)  // gradients of weights read no parameter
         if (stage_.units[u].end == i + 1) enter(u, false);

@@ -39,6 +39,7 @@ struct StepProgram {
     OffloadCopy::Way way = OffloadCopy::Way::out;
   };
   std::vector<Moved> moved;  // of each copy
+  std::size_t needed_copies = 0;    // of a turn alone: so many of the first copies must be done before it is
   Seconds forward, backward, tail;  // compute only; tail: after all messages (copies back and updates)
   Seconds copies_back;
   Seconds hidden;               // of exchanges between operations: what products beside them hide

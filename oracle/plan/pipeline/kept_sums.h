@@ -9,6 +9,9 @@
 // the places of a stage make for themselves out of weights and inputs, each stage that wants it has its own. Of a
 // segment that runs again what it reads is wanted in the place of what its steps want.
 //
+// Of what lies outside the device between passes what a stage receives is left out: a stage of more places, which takes
+// no less by these sums, may receive less.
+//
 // Steps' own blocks are taken to be those of the whole program: a cut inside one of them moves both ends of those that
 // its stage finds.
 #pragma once

@@ -190,7 +190,10 @@ INSTANTIATE_TEST_SUITE_P(
                    offloaded({"gpt2", "data=2,context=2", 1, gpipe, 1, 3}, "parameters"),
                    offloaded({"llama", "data=2,tensor=2", 2, gpipe, 1, 3}, "parameters"),
                    offloaded(repeated({"llama", "data=4", 1, gpipe, 1, 3}, 2), "parameters:nvme"),
-                   offloaded({"experts", "data=2,expert=2", 1, gpipe, 1, 3}, "optimizer,parameters")),
+                   offloaded({"experts", "data=2,expert=2", 1, gpipe, 1, 3}, "optimizer,parameters"),
+                   offloaded({"gpt2", "data=2,pipeline=2", 2, one_f_one_b, 1, 3}, "parameters"),
+                   offloaded({"llama", "data=2,pipeline=2", 4, interleaved, 2, 3, "full"}, "parameters,activations"),
+                   offloaded({"llama", "data=2,pipeline=2", 4, zero_bubble, 1, 3}, "optimizer,parameters:nvme")),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -203,7 +206,12 @@ INSTANTIATE_TEST_SUITE_P(
                    offloaded({"t5", "tensor=2", 1, gpipe, 1, 0, "full"}, "activations"),
                    offloaded({"llama", "sequence=2", 2, gpipe, 1, 0, "every:2"}, "activations"),
                    offloaded({"bert_words", "context=2", 1, gpipe, 1, 0, "groups:2"}, "activations"),
-                   offloaded({"experts", "data=2,tensor=2", 1, gpipe, 1, 3, "full"}, "activations:nvme")),
+                   offloaded({"experts", "data=2,tensor=2", 1, gpipe, 1, 3, "full"}, "activations:nvme"),
+                   offloaded({"gpt2", "pipeline=2", 4, one_f_one_b, 1, 0, "full"}, "activations"),
+                   offloaded({"llama", "pipeline=2", 4, gpipe, 1, 0, "full"}, "activations:nvme"),
+                   offloaded({"deep", "pipeline=2", 4, interleaved, 2, 0, "full"}, "activations"),
+                   offloaded({"deep", "pipeline=2", 4, zero_bubble, 1, 0, "full"}, "activations:nvme"),
+                   offloaded({"gpt2", "data=2,pipeline=2", 2, one_f_one_b, 1, 1, "full"}, "optimizer,activations")),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(Contexts, Sharded,

@@ -88,7 +88,7 @@ TEST(KeptOutside, IsNotWhatSeveralBlocksRead) {
   for (const std::vector<LocalTensorId>& kept : bert.kept_outside) EXPECT_EQ(kept.size(), 1U);
 }
 
-TEST(KeptOutside, IsRefusedWithoutBlocksAndInPipelines) {
+TEST(KeptOutside, IsRefusedWithoutBlocks) {
   const Graph graph = test::mlp({4, 8, 16, 3}, 2);
   Strategy strategy = outside();
   strategy.recompute = Recompute::none;
@@ -96,10 +96,46 @@ TEST(KeptOutside, IsRefusedWithoutBlocksAndInPipelines) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::infeasible);
   EXPECT_THAT(none.error().hint, testing::HasSubstr("--recompute full"));
-  strategy = outside();
+}
+
+Strategy in_two_stages(PipelineSchedule schedule, int micro_batches, std::vector<std::string> stages) {
+  Strategy strategy = outside(Tier::host, 2 * micro_batches);
   strategy.pipeline = 2;
-  ASSERT_FALSE(make_plan(graph, strategy));
-  EXPECT_EQ(make_plan(graph, strategy).error().where, "--offload activations");
+  strategy.accumulation = micro_batches;
+  strategy.schedule = schedule;
+  strategy.stage_starts = std::move(stages);
+  return strategy;
+}
+
+// Blocks fc1 relu1 fc2 | relu2 fc3 | relu3 fc4. Cut behind fc2, its result, which the second stage begins with, stays
+// with either, and the third block's input lies outside (of fc1 relu1 fc2 alone fc2 is a block). Cut behind fc3, the
+// second's does, 2 x 16 f32, once for each micro-batch that is on its way: of four two in the first of two stages by
+// 1F1B, four by GPipe, and one in the second.
+TEST(KeptOutside, OfAStageIsWhatItMakesItself) {
+  const Graph graph = test::mlp({4, 8, 16, 12, 3}, 2);
+  const auto plan = [&](PipelineSchedule schedule, std::string stage) {
+    return make_plan(graph, in_two_stages(schedule, 4, {std::move(stage)})).value();
+  };
+  const auto kept = [&](const Plan& made, std::size_t s) {
+    std::vector<std::string> result;
+    for (const std::vector<LocalTensorId>& of_block : made.stages[s].kept_outside)
+      for (const std::string& name : names(graph, made.stages[s], of_block)) result.push_back(name);
+    return result;
+  };
+  const auto f1b = PipelineSchedule::one_forward_one_backward;
+  const Plan early = plan(f1b, "fc2.relu"), late = plan(f1b, "fc3.relu"),
+             all = plan(PipelineSchedule::gpipe, "fc3.relu");
+  EXPECT_THAT(kept(early, 0), ElementsAre("fc1.relu"));
+  EXPECT_THAT(kept(early, 1), ElementsAre("fc3.y"));
+  EXPECT_THAT(kept(late, 0), ElementsAre("fc2.y"));
+  EXPECT_THAT(kept(late, 1), IsEmpty());
+  EXPECT_EQ(bytes_offloaded(late, 0), (OffloadedBytes{4 * 128, 4 * 128}));
+  EXPECT_EQ(bytes_offloaded(late, 1), OffloadedBytes{});
+  EXPECT_EQ(most_on_their_way(late.stages[0]), 2);
+  EXPECT_EQ(most_on_their_way(late.stages[1]), 1);
+  EXPECT_EQ(most_on_their_way(all.stages[0]), 4);
+  EXPECT_EQ(outside_bytes(late, test::cluster(2, 1)).host, Bytes{2 * 128});
+  EXPECT_EQ(outside_bytes(all, test::cluster(2, 1)).host, Bytes{4 * 128});
 }
 
 struct TimedSegments {
@@ -130,6 +166,47 @@ TEST(KeptOutside, IsWaitedForWhereCopiesTakeLonger) {
   EXPECT_NEAR((step.total - hidden.total).value(), 5, 1e-9);
   EXPECT_NEAR(step.breakdown.forward.value(), hidden.breakdown.forward.value(), 1e-9);
   EXPECT_NEAR(step.breakdown.backward.value(), hidden.breakdown.backward.value(), 1e-9);
+}
+
+// A turn by itself. Each kernel takes a second, each copy four: the second block's input goes out from 3 until 7, when
+// the stage's last two kernels have ended at 5: the turn is over when it is out. It comes back from when backward
+// begins, until 4; the block then runs again, two kernels, and backward through it and the first, four more.
+TEST(KeptOutside, HoldsATurnUpUntilItIsOut) {
+  const Graph graph = test::mlp({4, 8, 16, 12, 3}, 2);
+  for (const auto schedule : {PipelineSchedule::one_forward_one_backward, PipelineSchedule::zero_bubble}) {
+    const Plan plan = make_plan(graph, in_two_stages(schedule, 4, {"fc3.relu"})).value();
+    const Stage& stage = plan.stages[0];
+    PricedStage priced = price(plan, stage, test::cluster(2, 1));
+    for (PricedKernel& kernel : priced.prices) kernel.estimate.time.time = Seconds{1};
+    for (PricedStage::Kept& kept : priced.kept) kept.out.estimate.time = kept.in.estimate.time = Seconds{4};
+    const auto turn = [&](Turn::Kind kind) { return simulate_turn(stage, priced, {}, Turn{kind, 0, 0}, {}); };
+    const TurnTimes forward = turn(Turn::Kind::forward);
+    EXPECT_NEAR(forward.total.value(), 7, 1e-9);
+    EXPECT_NEAR(forward.copied.value(), 2, 1e-9);
+    EXPECT_NEAR(forward.copies.value(), 4, 1e-9);
+    const bool split = schedule == PipelineSchedule::zero_bubble;
+    const TurnTimes backward = turn(split ? Turn::Kind::backward_input : Turn::Kind::backward);
+    EXPECT_NEAR(backward.copied.value(), 4, 1e-9);
+    if (split) {
+      EXPECT_NEAR(turn(Turn::Kind::backward_weight).copies.value(), 0, 1e-9) << "it is there already";
+    }
+  }
+}
+
+// Two micro-batches are on their way through sixteen blocks behind the first, that keep what they read, 512 x 256 f32.
+// Where most is alive all of it is there without; with, what two blocks of one micro-batch read.
+TEST(KeptOutside, LeavesADeviceOfAPipeline) {
+  const Graph graph = test::mlp(std::vector<std::int64_t>(33, 256), 512);
+  const auto peak = [&](Tier tier) {
+    Strategy strategy = in_two_stages(PipelineSchedule::one_forward_one_backward, 4, {"fc17.relu"});
+    strategy.global_batch = 4 * 512;
+    strategy.activation_tier = tier;
+    const Plan plan = make_plan(graph, strategy).value();
+    PricedStage priced = price(plan, plan.stages[0], test::cluster(2, 1));
+    for (PricedKernel& kernel : priced.prices) kernel.estimate.workspace = Bytes{};
+    return footprint(plan.stages[0], priced, strategy, test::cpu_device()).peak;
+  };
+  EXPECT_EQ(peak(Tier::device).activations - peak(Tier::host).activations, Bytes{(2 * 16 - 2) * 512 * 256 * 4.0});
 }
 
 TEST(KeptOutside, IsDrawnBesideTheBlocks) {

@@ -88,7 +88,6 @@ TEST(OffloadParameters, AreRefusedWhereNobodySharesThem) {
   refused([](Strategy& s) { s.zero = 2; }, "--zero 3");
   refused([](Strategy& s) { s.data = 1, s.global_batch = 2; }, "no replica shares");
   refused([](Strategy& s) { s.zero_ranks = 1; }, "no replica shares");
-  refused([](Strategy& s) { s.pipeline = 2; }, "pipeline");
   refused([](Strategy& s) { s.optimizer = OptimizerKind::lamb; }, "norms");
   Strategy plain = parameters_outside();
   plain.optimizer = OptimizerKind::sgd;  // has no state: parameters can lie outside all the same
