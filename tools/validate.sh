@@ -9,7 +9,8 @@
 #   strategies  every other way of splitting a model over the two unshaped hosts
 #   emulated    hybrids of them on 4, 8 and 16 emulated ranks (docs/trainer.md), on 2 to 8 hosts of 1 Gb/s and 100 Mb/s;
 #               emulated:RANKS:HOSTS:RATE is one of these, emulated:RANKS:HOSTS:RATE:TIMES one of a device that is TIMES slower
-#               (emulated:16:8:250mbit:4 is 1 Gb/s with four times the processors' time for messages: validation/slower.py says why)
+#               (emulated:16:8:250mbit:4 is 1 Gb/s with four times the processors' time for messages: validation/slower.py says why).
+#               16 on 8 hosts of 1 Gb/s are emulated so where a machine has less than one processor for 2 Gb/s, if the device was measured
 #   ddp         PyTorch's own DistributedDataParallel of three models on two hosts (ddp/validate.sh)
 #   network     what messages foretell of collectives, and those of some sizes of the others, on hosts behind one switch and behind two levels
 #               of them; network:RANKS:HOSTS:RATE[:UPLINK/HOSTS] is one of these
@@ -205,7 +206,11 @@ for setting in "${@:-one pair gigabit strategies emulated ddp}"; do
         emulated 16 4 1gbit
         emulated 16 4 100mbit
         emulated 16 8 100mbit
-        emulated 16 8 1gbit ;;
+        if [ "$(nproc)" -lt 4 ] && { [ -n "${SIBYL_EMULATED:-}" ] || [ -e "$out/pair.json" ]; }; then
+          emulated 16 8 250mbit 4
+        else
+          emulated 16 8 1gbit
+        fi ;;
       emulated:*:*:*)
         IFS=: read -r _ ranks hosts rate times <<END
 $s

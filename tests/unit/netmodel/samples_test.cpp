@@ -179,14 +179,15 @@ CollectiveSample gathered(double bytes, double seconds, int ranks) {
   return sample(bytes, seconds, Algorithm::automatic, {ranks, 1, 1});
 }
 
-// A latency that passes through each rank is straight in the ranks: 10 us of 2 and 40 us of 8 are 20 us of 4. Beyond it
-// 300 us of 2 and 450 us of 8 are straight in 1/p: a third of the way from 1/8 to 1/2 back is 450 - 150/3 = 400 us.
+// Links of their own: p - 1 steps and a copy, whatever either takes for parts of a size. Of 10 kB a step takes 10 us and
+// the copy 1, of 100 kB 20 and 30 (another protocol). So of 2 ranks 20 kB take 11 us and 200 kB 50, of 8 80 kB 71 and
+// 800 kB 170, and of 4 ranks, the parts of which are as large, 40 kB 31 and 400 kB 90.
 TEST(Samples, BetweenMeasuredCountsOfANode) {
-  const Network on =
-      network({gathered(1e3, 10e-6, 2), gathered(1e6, 310e-6, 2), gathered(1e3, 40e-6, 8), gathered(1e6, 490e-6, 8)});
-  EXPECT_NEAR(ask(on, 1e3, {4, 1, 1}).time.value(), 20e-6, 1e-12);
-  const Estimate estimate = ask(on, 1e6, {4, 1, 1});
-  EXPECT_NEAR(estimate.time.value(), 420e-6, 1e-12);
+  const Network on = network({gathered(20e3, 11e-6, 2), gathered(200e3, 50e-6, 2), gathered(2e6, 440e-6, 2),
+                              gathered(80e3, 71e-6, 8), gathered(800e3, 170e-6, 8)});
+  EXPECT_NEAR(ask(on, 40e3, {4, 1, 1}).time.value(), 31e-6, 1e-12);
+  const Estimate estimate = ask(on, 400e3, {4, 1, 1});
+  EXPECT_NEAR(estimate.time.value(), 90e-6, 1e-12);
   EXPECT_EQ(estimate.provenance, Provenance::interpolated);
   EXPECT_NEAR(estimate.relative_error, std::hypot(0.03, 0.09), 1e-12);
 }
