@@ -15,6 +15,10 @@ include(Precompile)
 function(sibyl_flags target)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/sibyl>)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Position-independent or not, nobody puts other functions in the place of these: they may be inlined (Clang does).
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  endif()
   if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # It takes a source that another one includes for a header, where a class with a local type would be wrong.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

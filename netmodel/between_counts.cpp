@@ -35,6 +35,14 @@ double per_byte(const Points& points, double ranks, double least, double bytes) 
   return (interpolated(points, bytes) - interpolated(points, least)) / (bytes * moved(ranks));
 }
 
+// Beyond the longest size straight on, at the pace of the last two.
+double extended(const Points& points, double bytes) {
+  const CurvePoint& last = points.back();
+  if (bytes <= last.bytes || points.size() < 2) return interpolated(points, bytes);
+  const CurvePoint& before = points[points.size() - 2];
+  return last.seconds + (last.seconds - before.seconds) * (bytes - last.bytes) / (last.bytes - before.bytes);
+}
+
 // At sizes whose parts among the wanted are as large.
 Points scaled(Points points, double by) {
   for (CurvePoint& point : points) point.bytes *= by;
@@ -43,9 +51,13 @@ Points scaled(Points points, double by) {
 
 Points on_own_links(const Points& fewer, const Points& more, const Counts& counts) {
   const Points few = scaled(fewer, counts.wanted / counts.few), many = scaled(more, counts.wanted / counts.many);
+  std::vector<double> sizes = common_sizes(few, many);
+  const std::vector<double> timed = common_sizes(fewer, more);
+  if (timed.front() < sizes.front()) sizes.insert(sizes.begin(), timed.front());
+  if (timed.back() > sizes.back()) sizes.push_back(timed.back());
   Points points;
-  for (const double bytes : common_sizes(few, many))
-    points.push_back({bytes, counts.straight(interpolated(few, bytes), interpolated(many, bytes)), 0.0});
+  for (const double bytes : sizes)
+    points.push_back({bytes, counts.straight(extended(few, bytes), extended(many, bytes)), 0.0});
   return points;
 }
 

@@ -13,8 +13,9 @@
 
 namespace sibyl {
 
-// `fewer` and `more` are of one node and of fewer and more than `ranks` ranks. At the sizes of both (on own links, those
-// of as large parts) as far as both reach; of sizes that do not meet, at the ends of the gap.
+// `fewer` and `more` are of one node and of fewer and more than `ranks` ranks. At the sizes of both (on own links,
+// those of as large parts, and the ends of all sizes of both) as far as both reach; of sizes that do not meet, at the
+// ends of the gap.
 MeasuredPlacement between_counts(const MeasuredPlacement& fewer, const MeasuredPlacement& more, int ranks);
 
 }  // namespace sibyl

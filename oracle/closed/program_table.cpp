@@ -193,6 +193,7 @@ std::vector<Row> ProgramTable::make_rows(bool split) {
   if (rows.empty()) rows = priced_rows(folded_ ? *folded_ : *whole_, strategy_, *kernels_, split);
   if (!folded_) return rows;
   std::vector<Row> all;
+  all.reserve(steps());
   std::size_t own = 0;  // steps of the whole that are of the folded program, in its order
   std::vector<std::size_t> row_of(steps());
   for (std::size_t i = 0; i < steps(); ++i) {

@@ -90,15 +90,15 @@ StageForm::Turns StageFormula::behind(const Run& others, const StagePass& pass, 
 }
 
 StageForm::Turns StageFormula::with_messages(const Run& others, const StagePass& last, const Run& all) {
-  const std::vector<double>& done_by = work_->done_by(last.first);
+  const StageWork::LastBackward& beside = work_->last_backward(last.first);
   ready_.clear();
   for (const Message& message : messages_) {
-    const double own = done_by[message.step - work_->range().begin];
+    const double own = beside.done_by[message.step - work_->range().begin];
     ready_.push_back({Seconds{message.overlapped ? others.compute + own : all.compute},
                       Seconds{message.sent_as.seconds}, message.sent_as.wire});
   }
   const StreamEnds ends =
-      closed_streams(Seconds{all.compute}, ready_, slowdown_, work_->stretches(last.first), Seconds{others.compute});
+      closed_streams(Seconds{all.compute}, ready_, slowdown_, beside.stretches, Seconds{others.compute});
   return {ends.compute.value() + all.waited(), ends.messages.value() + all.waited()};
 }
 

@@ -33,7 +33,7 @@ StageWork::StageWork(ProgramTable& table, MemoryTable& memory, Range range, cons
 StageWork::StageWork(const StageWork& alike, const Asked& asked) : StageWork(alike) {
   asked_ = asked;
   backward_ = {};
-  for (std::vector<Stretch>& stretches : stretches_) stretches.clear();
+  last_backward_ = {};
   if (!asked_.split) wires_backward_ = {};
   run_backward();
 }
@@ -68,20 +68,12 @@ Run StageWork::run(const StagePass& pass, WireTime& wires) const {
 
 // All four passes at once: they differ in sums and copies alone.
 void StageWork::run_backward() {
-  for (std::vector<double>& done_by : done_by_) done_by.resize(range_.end - range_.begin);
   backward(
       !asked_.split, true,
       [&](double seconds, double launches) {
         for (Run& slot : backward_) slot.add(seconds, dispatch_ * launches);
       },
       [&](const Exchanged& exchange) {
-        for (const bool first : {true, false}) {
-          const double before = backward_[slot_of(first, true)].compute;
-          std::vector<Stretch>& all = stretches_[first ? 0 : 1];
-          if (all.empty() || all.back().until < Seconds{before}) all.push_back({Seconds{before}});
-          if (exchange.wait > 0) all.push_back({Seconds{before + exchange.wait}, WireUse{}});
-          all.push_back({Seconds{before + exchange.seconds}, exchange.wire});
-        }
         for (Run& slot : backward_) slot.add(exchange.seconds, dispatch_);
         add(exchange, wires_backward_);
       },
@@ -93,11 +85,27 @@ void StageWork::run_backward() {
               backward_[slot_of(first, last)].add(kernels.seconds, dispatch_ * kernels.launches);
           }
       },
-      nothing,
-      [&](std::size_t i) {
-        for (const bool first : {true, false})
-          done_by_[first ? 0 : 1][i - range_.begin] = backward_[slot_of(first, true)].compute;
-      });
+      nothing, nothing);
+}
+
+const StageWork::LastBackward& StageWork::last_backward(bool first) const {
+  std::optional<LastBackward>& known = last_backward_[first ? 0 : 1];
+  if (known) return *known;
+  LastBackward& last = known.emplace();
+  last.done_by.resize(range_.end - range_.begin);
+  double done = 0;
+  each_task(
+      {.forward = false, .inputs = !asked_.split, .weights = true, .first = first, .last = true},
+      [&](double seconds, double) { done += seconds; },
+      [&](const Exchanged& exchange) {
+        std::vector<Stretch>& all = last.stretches;
+        if (all.empty() || all.back().until < Seconds{done}) all.push_back({Seconds{done}});
+        if (exchange.wait > 0) all.push_back({Seconds{done + exchange.wait}, WireUse{}});
+        all.push_back({Seconds{done + exchange.seconds}, exchange.wire});
+        done += exchange.seconds;
+      },
+      nothing, [&](std::size_t i) { last.done_by[i - range_.begin] = done; });
+  return last;
 }
 
 Run StageWork::before_last(std::int64_t micro_batches) const {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -72,8 +73,12 @@ class StageWork {
   [[nodiscard]] const std::vector<Outside>& outside() const { return outside_; }
   // All of a step of so many micro-batches that comes before its last backward, of one stage alone.
   [[nodiscard]] Run before_last(std::int64_t micro_batches) const;
-  // Compute done when the last micro-batch's backward of each step is; by whether it is the first, too.
-  [[nodiscard]] const std::vector<double>& done_by(bool first) const { return done_by_[first ? 0 : 1]; }
+  // The last micro-batch's backward, which messages go beside; of the `first`, if it is that, too.
+  struct LastBackward {
+    std::vector<double> done_by;     // compute done when each step's is
+    std::vector<Stretch> stretches;  // empty where nothing is exchanged between its operations
+  };
+  [[nodiscard]] const LastBackward& last_backward(bool first) const;  // worked out when it is first asked for
   // For how long exchanges keep the wires busy: forward; of backward, or of its first part.
   [[nodiscard]] const WireTime& wires_forward() const { return wires_forward_; }
   [[nodiscard]] const WireTime& wires_backward() const { return wires_backward_; }
@@ -89,8 +94,6 @@ class StageWork {
   // The same where a gradient goes into a bucket, and is gone, as soon as it is complete.
   [[nodiscard]] double pass_and_own_gradients() const { return pass_and_own_gradients_; }
 
-  // The last micro-batch's backward; empty where nothing is exchanged between its operations.
-  [[nodiscard]] const std::vector<Stretch>& stretches(bool first) const { return stretches_[first ? 0 : 1]; }
   // Calls begun(step), then task(seconds, launches) or exchange(Exchanged) for each thing the device does for it, then
   // done(step), in the pass's order. The host launches an exchange as it does a kernel.
   void each_task(const StagePass& pass, auto&& task, auto&& exchange, auto&& begun, auto&& done) const;
@@ -125,8 +128,7 @@ class StageWork {
   std::vector<MadeAgain::Repeated> again_;  // ascending in readers
   Run forward_, input_;
   std::array<Run, backward_slots> backward_;
-  std::array<std::vector<double>, 2> done_by_;
-  std::array<std::vector<Stretch>, 2> stretches_;
+  mutable std::array<std::optional<LastBackward>, 2> last_backward_;  // of the first, or not
   WireTime wires_forward_{}, wires_backward_{};
   double alone_ = 0, weights_ = 0, gradients_ = 0, kept_ = 0, later_ = 0, pass_ = 0, pass_and_gradients_ = 0,
          pass_and_own_gradients_ = 0;
