@@ -2,8 +2,8 @@
 //
 // Of S bytes each of p ranks holds, sends and receives parts of S/p, and those decide how a library sends them.
 //   * Where each byte is as fast or faster among many, links are the devices' own: with parts of one size an exchange is
-//     p - 1 steps of one length, whatever one takes, and p parts that are copied. Each is straight in p, and so is their
-//     sum; 4 ranks with S bytes lie between 2 with S/2 and 8 with 2 S.
+//     p - 1 steps of one length and a part that is copied, whatever either takes: straight in p. 4 ranks with S bytes
+//     lie between 2 with S/2 and 8 with 2 S.
 //   * Where each byte is slower among many, ways are shared (a host bridge): beyond the shortest time, which is straight
 //     in p, a byte takes as a power of the ranks, of the (p - 1)/p of S that are moved.
 // Which of the two a node is, the longest of both say. Derivation and errors: docs/models/network.md.
