@@ -1,12 +1,14 @@
 #include "oracle/without_effect.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <variant>
 
 #include "oracle/plan/compression.h"
+#include "oracle/plan/offload_activations.h"
 
 namespace sibyl {
 namespace {
@@ -44,6 +46,14 @@ bool has_kernels_apart(const Strategy& s, const Device& device) {
   return device.backend == Backend::cuda && !one;
 }
 
+// Numbers of the stages that run blocks again and keep nothing of these outside.
+std::vector<std::size_t> keep_nothing_outside(const Plan& plan) {
+  std::vector<std::size_t> stages;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (!plan.stages[s].recomputed.empty() && kept_outside_bytes(plan.stages[s]) == 0) stages.push_back(s);
+  return stages;
+}
+
 bool shares_samples(const Strategy& s) { return s.data * s.samplers() * s.depth * s.height * s.width > 1; }
 
 }  // namespace
@@ -75,6 +85,13 @@ std::vector<std::string> without_effect(const Graph& graph, const Plan& plan, co
         s.recompute == Recompute::selective
             ? "--recompute selective: no attention was found that could be run again"
             : fmt::format("--recompute {}: nothing was found that could be run again so", recompute_text(s)));
+  if (const auto stages = keep_nothing_outside(plan); s.activation_tier != Tier::device && !stages.empty())
+    list.push_back(fmt::format(
+        "--offload activations: nothing that blocks keep could leave the device{}; what a stage has from another, or "
+        "hands on, stays",
+        plan.stages.size() == 1
+            ? ""
+            : fmt::format(" of stage{} {}", stages.size() == 1 ? "" : "s", fmt::join(stages, ", "))));
   if (s.context_exchange != ContextExchange::automatic && s.context == 1)
     list.push_back(
         fmt::format("--context-exchange {}: sequences are not split (context=)", to_string(s.context_exchange)));

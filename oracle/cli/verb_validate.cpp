@@ -30,7 +30,7 @@ struct Outcome {
 Result<void> show(const Outcome& outcome, OutputFormat format) {
   const std::vector<Validated>& done = outcome.done;
   if (format == OutputFormat::json) return print(to_json(done, outcome.failed));
-  if (format == OutputFormat::csv) return print(csv(to_table(done)));
+  if (format == OutputFormat::csv) return print(csv(to_table(done, outcome.failed)));
   const auto written = [&](const Table& table) {
     return format == OutputFormat::markdown ? markdown(table) : aligned_text(table);
   };
@@ -171,11 +171,14 @@ Result<Outcome> judged_again(std::vector<Case>& cases, const Bench& bench, const
       runs[i].push_back(found->second);
     }
   }
+  const std::string all_files = fmt::format("{}", fmt::join(files, ", "));
+  std::vector<Error> failed;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (runs[i].empty())
-      return fail(fmt::format("no run of '{}'", cases[i].text), fmt::format("{}", fmt::join(files, ", ")));
+      failed.push_back({ErrorCode::bad_input, "there is no run of it in " + all_files, cases[i].text, {}});
+  if (failed.size() == cases.size()) return fail(fmt::format("no run of '{}'", cases.front().text), all_files);
   SIBYL_TRY(std::vector<Validated> done, judged(cases, bench, runs));
-  return Outcome{std::move(done), {}, {}};
+  return Outcome{std::move(done), std::move(failed), {}};
 }
 
 Result<void> check_teaching(const Arguments& arguments, const Bench& bench) {
@@ -231,12 +234,15 @@ Result<int> run_validate(const Arguments& arguments) {
                 fmt::format("{}; what was trained by then is judged",
                             interrupted ? "interrupted" : "the network can no longer be measured"));
   }
-  if (!outcome.failed.empty())
-    return fail(outcome.failed.back().code, fmt::format("{} case{} could not be run", outcome.failed.size(),
-                                                        outcome.failed.size() == 1 ? "" : "s"));
+  std::vector<std::string> sentences = missed(done, goals);
+  if (!outcome.failed.empty()) {
+    sentences.insert(sentences.begin(),
+                     fmt::format("{} case{} could not be {}", outcome.failed.size(),
+                                 outcome.failed.size() == 1 ? "" : "s", measured.empty() ? "run" : "judged"));
+    return fail(outcome.failed.back().code, fmt::format("{}", fmt::join(sentences, "; ")));
+  }
   if (arguments.has("--record")) SIBYL_CHECK(bench.record(done));
-  if (const std::vector<std::string> sentences = missed(done, goals); !sentences.empty())
-    return fail(ErrorCode::validation_failed, fmt::format("{}", fmt::join(sentences, "; ")));
+  if (!sentences.empty()) return fail(ErrorCode::validation_failed, fmt::format("{}", fmt::join(sentences, "; ")));
   return 0;
 }
 

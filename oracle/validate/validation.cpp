@@ -154,7 +154,7 @@ std::int64_t most_sent(const TrainingRun& run) {
 
 }  // namespace
 
-Table to_table(const std::vector<Validated>& cases) {
+Table to_table(const std::vector<Validated>& cases, const std::vector<Error>& failed) {
   using Align = Column::Align;
   const std::string measured = any_emulated(cases) ? "emulated" : "measured";
   Table table{{{"case", "case", Align::left},
@@ -180,11 +180,15 @@ Table to_table(const std::vector<Validated>& cases) {
          v.tells_memory() ? percent(v.memory_error(), true) : none(),
          v.tells_bytes() ? Cell(std::to_string(most_sent(v.measurement))) : none(),
          v.tells_bytes() ? Cell(v.bytes_agree() ? "yes" : "no") : none()});
+  for (const Error& error : failed) {
+    if (std::ranges::find(cases, error.where, &Validated::name) != cases.end()) continue;
+    table.rows.emplace_back(table.columns.size(), none()).front() = error.where;
+  }
   return table;
 }
 
 Table to_table(const std::vector<Error>& failed) {
-  Table table{{{"could not be run", "case", Column::Align::left}, {"why", "why", Column::Align::left}}, {}};
+  Table table{{{"not run", "case", Column::Align::left}, {"why", "why", Column::Align::left}}, {}};
   for (const Error& error : failed) table.rows.push_back({error.where, error.message});
   return table;
 }

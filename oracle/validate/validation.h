@@ -70,9 +70,10 @@ std::vector<StepSample> as_step_samples(const std::vector<Validated>& cases, dou
 // The same, in which rounds of the same steps count that a calibration has from earlier; its kernels are kept, too.
 std::vector<StepSample> with_earlier_rounds(std::vector<StepSample> samples, const std::vector<StepSample>& earlier);
 
-// What is measured on an emulated device is called emulated.
-Table to_table(const std::vector<Validated>& cases);
-Table to_table(const std::vector<Error>& failed);  // runs; `where` names the case
+// What is measured on an emulated device is called emulated. `failed` that have no earlier run are rows of a name
+// alone: `where`.
+Table to_table(const std::vector<Validated>& cases, const std::vector<Error>& failed = {});
+Table to_table(const std::vector<Error>& failed);  // names, and why
 std::string summary_sentence(const ValidationSummary& summary);
 // Says what an emulated device is, and whose it was, and how busy processors were that ranks shared; empty where none
 // was emulated.

@@ -4,6 +4,7 @@
     validate_test.py SIBYL_BINARY TOOLS/validation/slower.py
 """
 
+import csv
 import json
 import pathlib
 import subprocess
@@ -101,6 +102,16 @@ assert [one["case"] for one in rest["cases"]] == [case]
 assert "1 case could not be run" in said and "--batch 3" in said, said
 assert [(one["case"], bool(one["why"])) for one in rest["failed"]] == [("zoo:small-cnn-bn --batch 3 --micro-batches 2", True)]
 assert found["failed"] == []
+# Judged again it is named, too, and what was run is judged; a row of the table for programs is its own. With no run at all there is nothing.
+(folder / "rest.json").write_text(json.dumps(rest))
+judged, said = validate(broken, "--measured", folder / "rest.json", "--no-calibrate", "--max-mean-error", 1e-9, expect=3)
+assert judged["cases"][0]["case"] == case and judged["failed"][0]["case"] == rest["failed"][0]["case"]
+assert "1 case could not be judged; " in said and "in the mean" in said, said
+rows = sibyl("validate", broken, "--measured", folder / "rest.json", "--no-calibrate", "--calibration", calibration, "--csv")
+assert rows.returncode == 3
+assert [row["case"] for row in csv.DictReader(rows.stdout.splitlines()) if not row["measured_s"]] == [rest["failed"][0]["case"]]
+_, said = validate(write("other.txt", "zoo:lenet --batch 2"), "--measured", folder / "rest.json", "--no-calibrate", expect=3)
+assert len(said.strip().splitlines()) == 1 and "no run of" in said, said
 _, said = validate(cases, "--reference", broken, "--no-calibrate", expect=3)
 assert "1 case could not be run" in said, said
 

@@ -88,6 +88,20 @@ TEST_F(WithoutEffect, SelectiveRecomputingWithoutAttention) {
   EXPECT_THAT(of(bert_, s), IsEmpty());
 }
 
+// The last two stages, the norm behind the layers and the head, run again what they have from the stage before alone.
+TEST_F(WithoutEffect, ActivationsThatCannotLeave) {
+  const Graph gpt2 = test::zoo("gpt2-mini", 8);
+  Strategy stages = strategy("pipeline=4"), one = strategy("data=1");
+  stages.recompute = one.recompute = Recompute::full;
+  stages.stage_starts = {"h.2.ln_2", "ln_f", "MatMul.123"};
+  EXPECT_THAT(of(gpt2, stages), IsEmpty());
+  stages.activation_tier = one.activation_tier = Tier::host;
+  EXPECT_THAT(of(gpt2, stages),
+              ElementsAre("--offload activations: nothing that blocks keep could leave the device of stages 2, 3; "
+                          "what a stage has from another, or hands on, stays"));
+  EXPECT_THAT(of(gpt2, one), IsEmpty());
+}
+
 // A device of before Ampere computes in f32 what may be tf32: the step is the same to the last bit.
 TEST_F(WithoutEffect, Tf32OnADeviceThatHasNone) {
   const Cluster v100 = *load_cluster("dgx1-v100"), a100 = *load_cluster("dgx-a100");
